@@ -1,0 +1,404 @@
+//! A workflow written as a list of operations, interpreted as a guest that can be resumed.
+//!
+//! A script records everything that it observes: its input, results, failures, signals, times and
+//! random bytes. [`Op::Complete`] returns the record as a JSON array of strings, so an execution
+//! and its replay agree if and only if their results are equal.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use steadfast_model::command::{LogLevel, Step};
+use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq};
+
+use crate::guest::{ActivityCall, CallOptions, Driven, Error, Guest, HostCalls, Stop};
+
+/// One operation of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Runs an activity and waits for it. Observes the result or the failure.
+    Activity {
+        /// What to run.
+        activity_type: String,
+        /// Its input.
+        input: String,
+        /// How to run it.
+        options: CallOptions,
+    },
+    /// Runs many activities at once with the inputs `0`, `1`, ... and waits for all. Observes
+    /// their results in the order of their inputs.
+    Parallel {
+        /// What to run.
+        activity_type: String,
+        /// How many.
+        count: u32,
+    },
+    /// Waits so many milliseconds. Observes `fired`.
+    Sleep(u64),
+    /// Starts a timer of so many milliseconds and cancels it at once. Waits for nothing.
+    StartTimerAndCancel(u64),
+    /// Starts an activity and a timer; the first to be resolved wins and the other is cancelled.
+    /// Observes `timer`, or `activity:` and the result.
+    RaceTimerActivity {
+        /// The timer, in milliseconds.
+        timer_ms: u64,
+        /// What to run.
+        activity_type: String,
+        /// Its input.
+        input: String,
+    },
+    /// Waits for a signal of that name, or takes the oldest that has come. Observes its payload.
+    WaitSignal(String),
+    /// Draws eight random bytes, observes them, and runs an activity of this type with them as
+    /// its input.
+    Random(String),
+    /// Asks for the time, observes it, and runs an activity of this type with it as its input.
+    Now(String),
+    /// Waits for a cancel request. Observes its reason.
+    WaitCancel,
+    /// Writes a line to the log.
+    Log(String),
+    /// Traps. The same script traps again at every try.
+    Trap(String),
+    /// Ends the workflow with the record as its result. The end of a script does so too.
+    Complete,
+    /// Ends the workflow with a failure of this code.
+    Fail(String),
+    /// Ends the workflow as cancelled.
+    AcceptCancel,
+}
+
+impl Op {
+    /// An activity with default options.
+    #[must_use]
+    pub fn activity(activity_type: &str, input: &str) -> Self {
+        Self::Activity {
+            activity_type: activity_type.to_owned(),
+            input: input.to_owned(),
+            options: CallOptions::default(),
+        }
+    }
+}
+
+/// What the script waits for.
+#[derive(Debug)]
+enum Wait {
+    Nothing,
+    All(Vec<Seq>),
+    Race { timer: Seq, activity: Seq },
+    Signal(String),
+    Cancel,
+}
+
+/// One run of a script.
+#[derive(Debug)]
+pub struct ScriptedGuest {
+    scripts: BTreeMap<String, Arc<[Op]>>,
+    script: Arc<[Op]>,
+    next: usize,
+    wait: Wait,
+    /// Every operation ever started, with its outcome once it has one.
+    operations: BTreeMap<Seq, Option<String>>,
+    signals: VecDeque<(String, String)>,
+    cancel: Option<String>,
+    observed: Vec<String>,
+}
+
+impl ScriptedGuest {
+    /// An instance that can start any of these scripts, by workflow type.
+    #[must_use]
+    pub fn new(scripts: BTreeMap<String, Arc<[Op]>>) -> Self {
+        Self {
+            scripts,
+            script: Arc::new([]),
+            next: 0,
+            wait: Wait::Nothing,
+            operations: BTreeMap::new(),
+            signals: VecDeque::new(),
+            cancel: None,
+            observed: Vec::new(),
+        }
+    }
+
+    /// Runs until everything waits or the script ends.
+    fn run(&mut self, calls: &mut dyn HostCalls) -> Result<Step, Error> {
+        loop {
+            if !self.is_over(calls)? {
+                return Ok(Step::Blocked);
+            }
+            let Some(op) = self.script.get(self.next).cloned() else {
+                return Ok(Step::Completed(self.record()));
+            };
+            self.next += 1;
+            if let Some(step) = self.begin(op, calls)? {
+                return Ok(step);
+            }
+        }
+    }
+
+    /// Looks whether what the script waits for has come, and observes it if so.
+    fn is_over(&mut self, calls: &mut dyn HostCalls) -> Result<bool, Stop> {
+        match &self.wait {
+            Wait::Nothing => {}
+            Wait::All(seqs) => {
+                let outcomes: Option<Vec<String>> =
+                    seqs.iter().map(|seq| self.outcome(*seq)).collect();
+                let Some(outcomes) = outcomes else {
+                    return Ok(false);
+                };
+                self.observed.extend(outcomes);
+            }
+            Wait::Race { timer, activity } => {
+                let (timer, activity) = (*timer, *activity);
+                if let Some(outcome) = self.outcome(activity) {
+                    calls.cancel_timer(timer)?;
+                    self.observed.push(format!("activity:{outcome}"));
+                } else if self.outcome(timer).is_some() {
+                    calls.cancel_activity(activity)?;
+                    self.observed.push("timer".to_owned());
+                } else {
+                    return Ok(false);
+                }
+            }
+            Wait::Signal(name) => {
+                let Some(at) = self.signals.iter().position(|(found, _)| found == name) else {
+                    return Ok(false);
+                };
+                self.observed
+                    .extend(self.signals.remove(at).map(|(_, payload)| payload));
+            }
+            Wait::Cancel => {
+                let Some(reason) = self.cancel.clone() else {
+                    return Ok(false);
+                };
+                self.observed.push(format!("cancel:{reason}"));
+            }
+        }
+        self.wait = Wait::Nothing;
+        Ok(true)
+    }
+
+    /// Begins one operation; returns how the workflow ends if it ends it.
+    fn begin(&mut self, op: Op, calls: &mut dyn HostCalls) -> Result<Option<Step>, Error> {
+        match op {
+            Op::Activity {
+                activity_type,
+                input,
+                options,
+            } => {
+                let seq = self.schedule(calls, &activity_type, &input, &options)?;
+                self.wait = Wait::All(vec![seq]);
+            }
+            Op::Parallel {
+                activity_type,
+                count,
+            } => {
+                let options = CallOptions::default();
+                let seqs = (0..count)
+                    .map(|i| self.schedule(calls, &activity_type, &i.to_string(), &options));
+                self.wait = Wait::All(seqs.collect::<Result<_, _>>()?);
+            }
+            Op::Sleep(ms) => self.wait = Wait::All(vec![self.start_timer(calls, ms)?]),
+            Op::StartTimerAndCancel(ms) => {
+                let seq = self.start_timer(calls, ms)?;
+                calls.cancel_timer(seq)?;
+            }
+            Op::RaceTimerActivity {
+                timer_ms,
+                activity_type,
+                input,
+            } => {
+                let options = CallOptions::default();
+                let activity = self.schedule(calls, &activity_type, &input, &options)?;
+                let timer = self.start_timer(calls, timer_ms)?;
+                self.wait = Wait::Race { timer, activity };
+            }
+            Op::WaitSignal(name) => self.wait = Wait::Signal(name),
+            Op::Random(activity_type) => {
+                let mut bytes = [0; 8];
+                calls.random(&mut bytes);
+                self.observe_and_run(calls, &activity_type, hex(&bytes))?;
+            }
+            Op::Now(activity_type) => {
+                let now = calls.now().0.to_string();
+                self.observe_and_run(calls, &activity_type, now)?;
+            }
+            Op::WaitCancel => self.wait = Wait::Cancel,
+            Op::Log(line) => calls.log(LogLevel::Info, &line),
+            Op::Trap(message) => {
+                return Err(Error::Trap {
+                    message,
+                    backtrace: String::new(),
+                });
+            }
+            Op::Complete => return Ok(Some(Step::Completed(self.record()))),
+            Op::Fail(code) => {
+                let failure = Failure::application(&code, json_array(&self.observed));
+                return Ok(Some(Step::Failed(failure)));
+            }
+            Op::AcceptCancel => {
+                let failure = Failure::canceled(json_array(&self.observed));
+                return Ok(Some(Step::Canceled(failure)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn observe_and_run(
+        &mut self,
+        calls: &mut dyn HostCalls,
+        activity_type: &str,
+        observed: String,
+    ) -> Result<(), Stop> {
+        let seq = self.schedule(calls, activity_type, &observed, &CallOptions::default())?;
+        self.observed.push(observed);
+        self.wait = Wait::All(vec![seq]);
+        Ok(())
+    }
+
+    fn schedule(
+        &mut self,
+        calls: &mut dyn HostCalls,
+        activity_type: &str,
+        input: &str,
+        options: &CallOptions,
+    ) -> Result<Seq, Stop> {
+        let input = json_string(input);
+        let call = ActivityCall {
+            activity_type,
+            input: input.as_bytes(),
+            encoding: "",
+            options,
+        };
+        let seq = calls.schedule_activity(call)?;
+        self.operations.insert(seq, None);
+        Ok(seq)
+    }
+
+    fn start_timer(&mut self, calls: &mut dyn HostCalls, ms: u64) -> Result<Seq, Stop> {
+        let seq = calls.start_timer(Millis(ms))?;
+        self.operations.insert(seq, None);
+        Ok(seq)
+    }
+
+    fn outcome(&self, seq: Seq) -> Option<String> {
+        self.operations.get(&seq).cloned().flatten()
+    }
+
+    /// Takes one event in; `UnknownOperation` when it resolves what the script never started.
+    fn take(&mut self, event: &Event) -> Result<Option<Step>, Error> {
+        let (seq, outcome) = match &event.kind {
+            EventKind::ActivityTaskCompleted { seq, result, .. } => (*seq, text(result)),
+            EventKind::ActivityTaskFailed { seq, failure, .. } => {
+                (*seq, format!("failed:{failure}"))
+            }
+            EventKind::ActivityTaskTimedOut { seq, failure, .. } => {
+                (*seq, format!("timed-out:{failure}"))
+            }
+            EventKind::ActivityTaskCanceled { seq, failure } => {
+                (*seq, format!("canceled:{failure}"))
+            }
+            EventKind::TimerFired { seq } => (*seq, "fired".to_owned()),
+            EventKind::WorkflowExecutionSignaled { name, input, .. } => {
+                self.signals
+                    .push_back((name.as_str().to_owned(), text(input)));
+                return Ok(None);
+            }
+            EventKind::WorkflowExecutionCancelRequested { reason, .. } => {
+                self.cancel.get_or_insert_with(|| reason.clone());
+                return Ok(None);
+            }
+            EventKind::WorkflowExecutionStarted { .. }
+            | EventKind::WorkflowExecutionCompleted { .. }
+            | EventKind::WorkflowExecutionFailed { .. }
+            | EventKind::WorkflowExecutionCanceled { .. }
+            | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::ActivityTaskScheduled { .. }
+            | EventKind::ActivityTaskCancelRequested { .. }
+            | EventKind::TimerStarted { .. }
+            | EventKind::TimerCanceled { .. } => {
+                let (number, name) = (event.number, event.kind.name());
+                let message = format!("event {number} ({name}) is not for guests");
+                return Err(Stop::Invalid(message).into());
+            }
+        };
+        match self.operations.get_mut(&seq) {
+            Some(slot) => {
+                *slot = Some(outcome);
+                Ok(None)
+            }
+            None => Ok(Some(Step::UnknownOperation(seq))),
+        }
+    }
+
+    fn record(&self) -> Payload {
+        Payload::json(json_array(&self.observed))
+    }
+}
+
+impl Guest for ScriptedGuest {
+    fn start(
+        &mut self,
+        workflow_type: &str,
+        input: &Payload,
+        mut calls: Box<dyn HostCalls>,
+    ) -> Driven {
+        let Some(script) = self.scripts.get(workflow_type) else {
+            let message = format!("there is no script for the workflow type {workflow_type:?}");
+            return (Err(Error::Unavailable(message)), calls);
+        };
+        self.script = Arc::clone(script);
+        self.observed.push(text(input));
+        (self.run(&mut *calls), calls)
+    }
+
+    fn resume(&mut self, events: &[Event], mut calls: Box<dyn HostCalls>) -> Driven {
+        for event in events {
+            let step = match self.take(event) {
+                Ok(Some(step)) => Ok(step),
+                Ok(None) => self.run(&mut *calls),
+                Err(error) => Err(error),
+            };
+            if step != Ok(Step::Blocked) {
+                return (step, calls);
+            }
+        }
+        (Ok(Step::Blocked), calls)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let observed: usize = self.observed.iter().map(|text| text.len() + 24).sum();
+        1024 + observed + self.operations.len() * 64
+    }
+}
+
+/// A payload as text; bytes that are not UTF-8 in hexadecimal.
+fn text(payload: &Payload) -> String {
+    match std::str::from_utf8(&payload.data) {
+        Ok(text) => text.to_owned(),
+        Err(_) => hex(&payload.data),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn json_array(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| json_string(text)).collect();
+    format!("[{}]", texts.join(","))
+}
+
+fn json_string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            c if c < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+    json
+}

@@ -1,0 +1,2 @@
+mod guests;
+mod store;
