@@ -1,0 +1,161 @@
+//! A host that notes what it is asked and answers from counters.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use super::Call;
+use crate::bindings::steadfast::workflow::activities::ActivityOptions;
+use crate::host::WorkflowInfo;
+use crate::log::Level;
+use crate::payload::Payload;
+use crate::run;
+use crate::time::Timestamp;
+
+/// The time at which every run starts.
+const START_MS: u64 = 1_000_000;
+
+struct Host {
+    info: WorkflowInfo,
+    calls: Vec<Call>,
+    operations: u32,
+    events: u64,
+    now: Timestamp,
+    /// State of the random stream, a SplitMix64.
+    random: u64,
+}
+
+impl Host {
+    fn new(mut info: WorkflowInfo) -> Self {
+        let now = Timestamp::from_millis(START_MS);
+        info.started = now;
+        Self {
+            info,
+            calls: Vec::new(),
+            operations: 0,
+            events: 1,
+            now,
+            random: 7,
+        }
+    }
+
+    fn next_byte(&mut self) -> u8 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed.to_le_bytes()[7]
+    }
+}
+
+thread_local! {
+    static HOST: RefCell<Host> = RefCell::new(Host::new(WorkflowInfo::default()));
+}
+
+fn with<R>(action: impl FnOnce(&mut Host) -> R) -> R {
+    HOST.with_borrow_mut(action)
+}
+
+pub(crate) fn reset(info: WorkflowInfo) {
+    with(|host| *host = Host::new(info));
+}
+
+pub(crate) fn calls() -> Vec<Call> {
+    with(|host| host.calls.clone())
+}
+
+pub(crate) fn advance(duration: Duration) {
+    with(|host| host.now += duration);
+}
+
+pub(crate) fn now() -> Timestamp {
+    with(|host| host.now)
+}
+
+pub(crate) fn next_event() -> u64 {
+    with(|host| {
+        host.events += 1;
+        host.events
+    })
+}
+
+fn next_operation(call: impl FnOnce(u32) -> Call) -> u32 {
+    with(|host| {
+        host.operations += 1;
+        host.calls.push(call(host.operations));
+        host.operations
+    })
+}
+
+fn note(call: Call) {
+    with(|host| host.calls.push(call));
+}
+
+pub(crate) fn schedule_activity(
+    activity_type: &str,
+    input: Payload,
+    options: &ActivityOptions,
+) -> u32 {
+    let activity_type = activity_type.to_owned();
+    let options = options_set(options);
+    // Like a real host, keep a copy and leave the buffer to the guest.
+    let copy = input.clone();
+    run::recycle(input.data);
+    next_operation(|operation| Call::ScheduleActivity {
+        operation,
+        activity_type,
+        input: copy,
+        options,
+    })
+}
+
+/// Returns the options that are not the default, by name.
+fn options_set(options: &ActivityOptions) -> Vec<(String, String)> {
+    let numbers = [
+        ("schedule-to-close-ms", options.schedule_to_close_ms),
+        ("schedule-to-start-ms", options.schedule_to_start_ms),
+        ("start-to-close-ms", options.start_to_close_ms),
+        ("heartbeat-ms", options.heartbeat_ms),
+        ("initial-interval-ms", options.initial_interval_ms),
+        ("backoff-permille", u64::from(options.backoff_permille)),
+        ("maximum-interval-ms", options.maximum_interval_ms),
+        ("maximum-attempts", u64::from(options.maximum_attempts)),
+    ];
+    let numbers = numbers.into_iter().filter(|(_, value)| *value > 0);
+    let numbers = numbers.map(|(name, value)| (name.to_owned(), value.to_string()));
+    numbers.chain(options.settings.iter().cloned()).collect()
+}
+
+pub(crate) fn cancel_activity(operation: u32) {
+    note(Call::CancelActivity(operation));
+}
+
+pub(crate) fn start_timer(duration_ms: u64) -> u32 {
+    next_operation(|operation| Call::StartTimer {
+        operation,
+        duration_ms,
+    })
+}
+
+pub(crate) fn cancel_timer(operation: u32) {
+    note(Call::CancelTimer(operation));
+}
+
+pub(crate) fn now_ms() -> u64 {
+    now().as_millis()
+}
+
+pub(crate) fn random_bytes(length: u32) -> Vec<u8> {
+    note(Call::Random(length));
+    with(|host| (0..length).map(|_| host.next_byte()).collect())
+}
+
+pub(crate) fn write_log(level: Level, message: &str) {
+    note(Call::Log(level, message.to_owned()));
+}
+
+pub(crate) fn workflow_info() -> WorkflowInfo {
+    with(|host| host.info.clone())
+}
+
+pub(crate) fn history_length() -> u64 {
+    with(|host| host.events)
+}

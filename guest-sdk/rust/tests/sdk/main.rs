@@ -1,0 +1,38 @@
+//! The SDK against its fake host, through its public surface alone.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "test code")]
+
+use steadfast_sdk::testing::{Call, TestRun};
+
+mod activity;
+mod cancel;
+mod concurrency;
+mod description;
+mod run;
+mod scale;
+mod signal;
+
+/// Returns a run's calls in a short form: `charge#1`, `timer#2(50)`, `cancel-timer#2`.
+fn calls(run: &TestRun) -> Vec<String> {
+    run.calls().iter().map(short).collect()
+}
+
+fn short(call: &Call) -> String {
+    match call {
+        Call::ScheduleActivity {
+            operation,
+            activity_type,
+            ..
+        } => {
+            format!("{activity_type}#{operation}")
+        }
+        Call::CancelActivity(operation) => format!("cancel-activity#{operation}"),
+        Call::StartTimer {
+            operation,
+            duration_ms,
+        } => format!("timer#{operation}({duration_ms})"),
+        Call::CancelTimer(operation) => format!("cancel-timer#{operation}"),
+        Call::Random(length) => format!("random({length})"),
+        Call::Log(level, message) => format!("{level:?}: {message}"),
+    }
+}
