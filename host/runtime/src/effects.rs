@@ -1,0 +1,267 @@
+//! What follows from a decision: timers to arm, tasks to hand out, running activities to stop.
+//!
+//! All of it is derived from the difference that the decision makes, so it can be derived again
+//! after a crash.
+
+use std::sync::Arc;
+
+use steadfast_engine::activity::{self, due};
+use steadfast_engine::decide::{Decision, Rejection, Request, TaskChange, decide};
+use steadfast_engine::state::Pending;
+use steadfast_model::activity::TaskState;
+use steadfast_model::{ActivityTask, Event, EventKind, RunKey, Seq, Timestamp};
+use steadfast_ports::store::{TaskKey, TimerKey, TimerKind};
+
+use crate::message::{Assignment, Output};
+use crate::rows::HOST_WORKER_PREFIX;
+use crate::run::Run;
+use crate::shard::Shard;
+
+impl Shard {
+    /// Decides a request and takes the decision in.
+    pub(crate) fn take(
+        &mut self,
+        run: &mut Run,
+        request: Request,
+        now: Timestamp,
+    ) -> Result<(), Rejection> {
+        let decision = decide(&run.execution, request, now)?;
+        self.apply(run, decision, now);
+        Ok(())
+    }
+
+    fn apply(&mut self, run: &mut Run, decision: Decision, now: Timestamp) {
+        let before: Vec<Option<ActivityTask>> = decision
+            .tasks
+            .iter()
+            .map(|change| run.execution.tasks.get(&seq_of(change)).cloned())
+            .collect();
+        for event in &decision.events {
+            self.before_event(run, event);
+        }
+        if let Err(error) = run.execution.apply(&decision) {
+            // `decide` only emits what `apply` accepts; the engine's laws test it.
+            debug_assert!(false, "a decision does not apply: {error}");
+            tracing::error!(run = run.key().0, %error, "a decision does not apply");
+            return;
+        }
+        for (change, before) in decision.tasks.into_iter().zip(before) {
+            self.task_changed(run, change, before);
+        }
+        for event in &decision.events {
+            self.after_event(run, event);
+        }
+        run.events.extend(decision.events);
+        self.dispatch(run, now);
+        self.note_dirty(run, now);
+    }
+
+    /// Timers that an event ends are known only before it is applied.
+    fn before_event(&mut self, run: &Run, event: &Event) {
+        let key = run.key();
+        match &event.kind {
+            EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => {
+                if let Some(Pending::Timer { fire_at }) = run.execution.state.pending.get(seq) {
+                    self.timers.disarm(&workflow_timer(key, *seq, *fire_at));
+                }
+            }
+            kind if kind.is_close() => {
+                for (seq, pending) in &run.execution.state.pending {
+                    if let Pending::Timer { fire_at } = pending {
+                        self.timers.disarm(&workflow_timer(key, *seq, *fire_at));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn after_event(&mut self, run: &mut Run, event: &Event) {
+        match &event.kind {
+            EventKind::ActivityTaskScheduled { seq, input, .. } => {
+                run.inputs.insert(*seq, Arc::new(input.clone()));
+            }
+            EventKind::TimerStarted { seq, fire_at, .. } => {
+                run.rows.touch(*seq);
+                self.timers.arm(workflow_timer(run.key(), *seq, *fire_at));
+            }
+            EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => {
+                run.rows.touch(*seq);
+            }
+            _ => {}
+        }
+        if event.kind.is_delivered() {
+            run.wants_flush = true;
+        }
+        if event.kind.is_close() {
+            run.wants_flush = true;
+            run.rows.touch_all();
+            run.record.status = run.execution.state.status;
+            run.record.closed_at = Some(event.time);
+            run.record.last_event = Some(event.number);
+            run.record.blocked = None;
+            run.is_record_dirty = true;
+        }
+    }
+
+    fn task_changed(&mut self, run: &mut Run, change: TaskChange, before: Option<ActivityTask>) {
+        let seq = seq_of(&change);
+        run.rows.touch(seq);
+        let after = match change {
+            TaskChange::Put(task) => Some(task),
+            TaskChange::Remove(_) => None,
+        };
+        if let Some(task) = &before {
+            if let Some(due) = due(task) {
+                self.timers.disarm(&activity_timer(task, due));
+            }
+            if let TaskState::Ready { since } = &task.state
+                && !self.is_local(task)
+            {
+                self.outputs.push(Output::Withdraw(task_key(task, *since)));
+            }
+            self.stop_local(task, after.as_ref());
+        }
+        match &after {
+            Some(task) => {
+                if let Some(due) = due(task) {
+                    self.timers.arm(activity_timer(task, due));
+                }
+                if matches!(task.state, TaskState::Ready { .. }) {
+                    self.undispatched.push(seq);
+                }
+            }
+            None => drop(run.inputs.remove(&seq)),
+        }
+    }
+
+    /// An attempt inside this process stops when it no longer counts, or is asked to.
+    fn stop_local(&mut self, before: &ActivityTask, after: Option<&ActivityTask>) {
+        let is_asked = after.is_some_and(|task| task.cancel_requested && !before.cancel_requested);
+        let is_over = after.is_none_or(|task| task.attempt != before.attempt);
+        let id = (before.run, before.seq, before.attempt);
+        if (is_asked || is_over) && self.running.contains(&id) {
+            if is_over {
+                self.running.remove(&id);
+            }
+            let (run, seq, attempt) = id;
+            self.outputs
+                .push(Output::StopActivity { run, seq, attempt });
+        }
+    }
+
+    /// Hands out the tasks that became ready.
+    pub(crate) fn dispatch(&mut self, run: &mut Run, now: Timestamp) {
+        for seq in std::mem::take(&mut self.undispatched) {
+            let Some(task) = run.execution.tasks.get(&seq) else {
+                continue;
+            };
+            let TaskState::Ready { since } = &task.state else {
+                continue;
+            };
+            if self.is_local(task) {
+                let worker = self.worker.clone();
+                if let Some(assignment) = self.claim(run, seq, worker, now) {
+                    self.running
+                        .insert((run.key(), seq, assignment.task.attempt));
+                    self.outputs.push(Output::RunActivity(Box::new(assignment)));
+                }
+            } else {
+                self.outputs.push(Output::Offer(task_key(task, *since)));
+            }
+        }
+    }
+
+    /// Gives a ready task to a worker. `None` if it is not ready.
+    pub(crate) fn claim(
+        &mut self,
+        run: &mut Run,
+        seq: Seq,
+        worker: String,
+        now: Timestamp,
+    ) -> Option<Assignment> {
+        let input = run.inputs.get(&seq).cloned()?;
+        let request = Request::ClaimActivity { seq, worker };
+        let decision = decide(&run.execution, request, now).ok()?;
+        let mut undispatched = std::mem::take(&mut self.undispatched);
+        self.apply(run, decision, now);
+        self.undispatched.append(&mut undispatched);
+        let task = run.execution.tasks.get(&seq).cloned()?;
+        Some(Assignment {
+            task,
+            input,
+            started: run.started.clone(),
+        })
+    }
+
+    /// True for a task that this process runs itself.
+    pub(crate) fn is_local(&self, task: &ActivityTask) -> bool {
+        self.options.local_activities.contains(&task.activity_type)
+    }
+
+    /// Attempts of a process that is gone wait again; attempts of this one that are not known to
+    /// run any more, too.
+    pub(crate) fn release_lost(&mut self, run: &mut Run, now: Timestamp) {
+        let lost: Vec<(Seq, String)> = run
+            .execution
+            .tasks
+            .values()
+            .filter(|task| match &task.state {
+                TaskState::Started { worker, .. } => {
+                    let id = (task.run, task.seq, task.attempt);
+                    let is_running = *worker == self.worker && self.running.contains(&id);
+                    worker.starts_with(HOST_WORKER_PREFIX) && !is_running
+                }
+                TaskState::Ready { .. } | TaskState::Backoff { .. } => false,
+            })
+            .map(|task| (task.seq, activity::worker(task)))
+            .collect();
+        for (seq, worker) in lost {
+            // It is pending and started, so nothing can be rejected.
+            drop(self.take(run, Request::ReleaseActivity { seq, worker }, now));
+        }
+    }
+}
+
+fn seq_of(change: &TaskChange) -> Seq {
+    match change {
+        TaskChange::Put(task) => task.seq,
+        TaskChange::Remove(seq) => *seq,
+    }
+}
+
+pub(crate) fn workflow_timer(run: RunKey, seq: Seq, due: Timestamp) -> TimerKey {
+    TimerKey {
+        due,
+        run,
+        kind: TimerKind::Workflow,
+        seq,
+    }
+}
+
+pub(crate) fn activity_timer(task: &ActivityTask, due: Timestamp) -> TimerKey {
+    TimerKey {
+        due,
+        run: task.run,
+        kind: TimerKind::Activity,
+        seq: task.seq,
+    }
+}
+
+pub(crate) fn activation_timer(run: RunKey, due: Timestamp) -> TimerKey {
+    TimerKey {
+        due,
+        run,
+        kind: TimerKind::Activation,
+        seq: Seq(0),
+    }
+}
+
+pub(crate) fn task_key(task: &ActivityTask, ready: Timestamp) -> TaskKey {
+    TaskKey {
+        queue: task.options.task_queue.clone(),
+        ready,
+        run: task.run,
+        seq: task.seq,
+    }
+}

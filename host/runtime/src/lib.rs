@@ -1,0 +1,36 @@
+//! The shell around the engine: shards, timers, task queues, activity dispatch, recovery.
+//!
+//! A [`Shard`] is a synchronous machine; only the driver, the handle and activities of this process
+//! are async. Read `message.rs` (what goes in and comes out), then `shard.rs`.
+
+pub mod activation;
+mod calls;
+mod driver;
+mod effects;
+pub mod error;
+pub mod handle;
+mod host;
+pub mod local;
+pub mod message;
+mod residency;
+pub mod rows;
+mod run;
+pub mod shard;
+pub mod task_queue;
+mod timer;
+pub mod worker;
+
+pub use driver::{load, load_timers};
+pub use error::Error;
+pub use handle::Handle;
+pub use host::{Options, StartError, World, start};
+pub use local::{Activities, ActivityContext};
+pub use shard::Shard;
+pub use worker::TaskToken;
+
+/// Ports and model types that appear in this crate's interface, for crates that may depend on the
+/// runtime only.
+pub mod reexport {
+    pub use steadfast_ports::guest::Refusal;
+    pub use steadfast_ports::store::ListQuery;
+}

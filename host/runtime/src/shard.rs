@@ -1,0 +1,546 @@
+//! A shard: a synchronous machine over one closed [`Input`] enum that returns [`Output`]s.
+//!
+//! It owns some of the runs and knows nothing of threads, sockets, disks or real time, so the
+//! simulator drives the very same code as the driver does. The order of a step:
+//!
+//! 1. a request is decided and applied in memory;
+//! 2. what was decided is submitted as one batch, together with whatever else the run has not
+//!    written yet;
+//! 3. once it is durable, callers are answered and the guest is told;
+//! 4. what the guest then asks for is decided, and dispatched at once: a crash would re-derive it
+//!    from what is durable. It is written with the next batch, or a few milliseconds later.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use steadfast_engine::decide::{Request, begin};
+use steadfast_model::execution::Blocked;
+use steadfast_model::{ActivityType, Event, Millis, RunKey, Seq, Timestamp};
+use steadfast_ports::guest::Error as GuestError;
+use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind, Write};
+
+use crate::activation::{Finished, Yielded};
+use crate::effects::activation_timer;
+use crate::message::{Answer, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
+use crate::rows::HOST_WORKER_PREFIX;
+use crate::run::{Run, Slot};
+use crate::timer::{READ_MAX, Timers};
+
+/// How long what nobody waits for may stay unwritten.
+pub const LAZY_FLUSH: Millis = Millis(5);
+
+/// Wait before a failed read or a failed commit's run is read again.
+pub(crate) const RELOAD: Millis = Millis(100);
+
+/// Most runs being read at a time.
+pub(crate) const LOADS_MAX: usize = 64;
+
+/// Most due times handled in one go.
+const FIRE_MAX: usize = 1000;
+
+/// First wait before a failed activation is tried again; doubles up to [`ACTIVATION_RETRY_MAX`].
+const ACTIVATION_RETRY: Millis = Millis(1000);
+
+/// Longest wait before a failed activation is tried again.
+const ACTIVATION_RETRY_MAX: Millis = Millis(600_000);
+
+/// What a shard is told at its start.
+#[derive(Debug, Clone)]
+pub struct ShardOptions {
+    /// This shard's index...
+    pub index: u64,
+    /// ... of so many. A run belongs to the shard of its key modulo this.
+    pub count: u64,
+    /// Proof of owning the store.
+    pub fence: FencingToken,
+    /// Tells this process from all before it; part of its worker name.
+    pub process: String,
+    /// Activity types that run in this process.
+    pub local_activities: Arc<BTreeSet<ActivityType>>,
+    /// Bytes that resident runs may take; instances beyond are dropped, least recently used first.
+    pub cache_bytes: usize,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Shard {
+    pub(crate) options: ShardOptions,
+    pub(crate) worker: String,
+    pub(crate) runs: BTreeMap<RunKey, Run>,
+    pub(crate) timers: Timers,
+    pub(crate) outputs: Vec<Output>,
+    /// Ready tasks of the run at hand that were not handed out yet.
+    pub(crate) undispatched: Vec<Seq>,
+    /// Attempts that this process runs.
+    pub(crate) running: BTreeSet<(RunKey, Seq, u32)>,
+    tickets: BTreeMap<Ticket, RunKey>,
+    next_ticket: u64,
+    generations: u64,
+    /// Runs with something to write that nobody waits for, by when that began.
+    lazy: VecDeque<(Timestamp, RunKey)>,
+    /// Inputs that wait for their run to be read.
+    pub(crate) loading: BTreeMap<RunKey, Vec<Input>>,
+    pub(crate) load_queue: VecDeque<RunKey>,
+    pub(crate) loads: usize,
+    pub(crate) reloads: BTreeSet<(Timestamp, RunKey)>,
+    /// Inputs whose run could not be read; given again when it is read again.
+    pub(crate) delayed: BTreeMap<RunKey, Vec<Input>>,
+    pub(crate) recency: BTreeMap<u64, RunKey>,
+    pub(crate) use_count: u64,
+    pub(crate) resident_bytes: usize,
+    /// Set by the first failure that only a restart can heal.
+    fatal: Option<store::Error>,
+}
+
+impl Shard {
+    /// A shard without runs.
+    #[must_use]
+    pub fn new(options: ShardOptions) -> Self {
+        let worker = format!("{HOST_WORKER_PREFIX}{}", options.process);
+        Self {
+            options,
+            worker,
+            runs: BTreeMap::new(),
+            timers: Timers::new(),
+            outputs: Vec::new(),
+            undispatched: Vec::new(),
+            running: BTreeSet::new(),
+            tickets: BTreeMap::new(),
+            next_ticket: 0,
+            generations: 0,
+            lazy: VecDeque::new(),
+            loading: BTreeMap::new(),
+            load_queue: VecDeque::new(),
+            loads: 0,
+            reloads: BTreeSet::new(),
+            delayed: BTreeMap::new(),
+            recency: BTreeMap::new(),
+            use_count: 0,
+            resident_bytes: 0,
+            fatal: None,
+        }
+    }
+
+    /// The failure that only a restart can heal, if there was one.
+    #[must_use]
+    pub fn fatal(&self) -> Option<&store::Error> {
+        self.fatal.as_ref()
+    }
+
+    /// Runs in memory and the bytes counted for them.
+    #[must_use]
+    pub fn resident(&self) -> (usize, usize) {
+        (self.runs.len(), self.resident_bytes)
+    }
+
+    /// How many runs wait to be read.
+    #[must_use]
+    pub fn loads_waiting(&self) -> usize {
+        self.load_queue.len()
+    }
+
+    /// The next time at which [`Shard::tick`] has something to do.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        let lazy = self.lazy.front().map(|(since, _)| since.after(LAZY_FLUSH));
+        let reload = self.reloads.first().map(|(at, _)| *at);
+        [self.timers.next(), lazy, reload]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Takes in one input. `now` may jump in either direction.
+    pub fn handle(&mut self, input: Input, now: Timestamp) -> Vec<Output> {
+        match input {
+            Input::Start { new, reply } => self.start(*new, reply, now),
+            Input::Committed { ticket, result } => self.committed(ticket, result, now),
+            Input::Loaded { run, result } => self.loaded(run, result, now),
+            Input::Finished {
+                run,
+                generation,
+                finished,
+            } => {
+                self.finished(run, generation, *finished, now);
+            }
+            Input::TimersLoaded { keys, more_after } => {
+                let (index, count) = (self.options.index, self.options.count);
+                let mine = keys.into_iter().filter(|key| key.run.0 % count == index);
+                self.timers.loaded(mine, more_after);
+            }
+            Input::TimersFailed { after } => self.timers.failed(after, now),
+            Input::Shutdown => {}
+            // What is not in memory is on disk.
+            Input::Flush { run, reply } if !self.knows(run) => {
+                self.outputs.push(Output::Reply(reply, Ok(Answer::Done)));
+            }
+            Input::Request { run, .. }
+            | Input::Flush { run, .. }
+            | Input::Touch { run }
+            | Input::Unblock { run, .. }
+            | Input::Retry { run }
+            | Input::ActivityEnded { run, .. } => self.to_run(run, input, now),
+        }
+        self.tick_inner(now);
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// Does what time brings: due timers, late writes, reads ahead.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<Output> {
+        self.tick_inner(now);
+        std::mem::take(&mut self.outputs)
+    }
+
+    pub(crate) fn knows(&self, run: RunKey) -> bool {
+        self.runs.contains_key(&run) || self.loading.contains_key(&run)
+    }
+
+    fn tick_inner(&mut self, now: Timestamp) {
+        for key in self.timers.take_due(now, FIRE_MAX) {
+            self.fire(key, now);
+        }
+        while let Some((since, run)) = self.lazy.front().copied() {
+            // A clock that jumped back must not hold a write back.
+            if since.after(LAZY_FLUSH) > now && since <= now {
+                break;
+            }
+            self.lazy.pop_front();
+            if let Some(mut run) = self.runs.remove(&run) {
+                run.wants_flush |= run.is_lazy;
+                run.is_lazy = false;
+                self.settle(run, now);
+            }
+        }
+        self.reload_due(now);
+        if let Some(read) = self.timers.read(now) {
+            self.outputs.push(Output::LoadTimers {
+                after: read.after,
+                until: read.until,
+            });
+        }
+        self.evict(now);
+    }
+
+    fn fire(&mut self, key: TimerKey, now: Timestamp) {
+        let (run, seq) = (key.run, key.seq);
+        let request = match key.kind {
+            TimerKind::Workflow => Request::TimerDue { seq },
+            TimerKind::Activity => Request::ActivityDue { seq },
+            TimerKind::Activation => return self.to_run(run, Input::Retry { run }, now),
+        };
+        let input = Input::Request {
+            run,
+            request: Box::new(request),
+            reply: None,
+        };
+        self.to_run(run, input, now);
+    }
+
+    fn start(&mut self, new: NewRun, reply: ReplyId, now: Timestamp) {
+        let NewRun {
+            record,
+            event,
+            replaces,
+        } = new;
+        let execution = match begin(record.run, &event) {
+            Ok(execution) => execution,
+            Err(error) => {
+                let error = CallError::Conflict(error.to_string());
+                self.outputs.push(Output::Reply(reply, Err(error)));
+                return;
+            }
+        };
+        let mut run = Run::new(record, execution);
+        run.claim = Some(Write::Claim {
+            namespace: run.record.namespace.clone(),
+            workflow_id: run.record.workflow_id.clone(),
+            run: run.key(),
+            replaces,
+        });
+        run.is_record_dirty = true;
+        run.events.push(event);
+        run.history = Some(Vec::new());
+        run.wants_flush = true;
+        run.held.push((reply, Ok(Answer::Done)));
+        self.settle(run, now);
+    }
+
+    /// Gives an input to its run, which is read first if it is not in memory.
+    pub(crate) fn to_run(&mut self, key: RunKey, input: Input, now: Timestamp) {
+        match self.runs.remove(&key) {
+            Some(mut run) => {
+                self.run_input(&mut run, input, now);
+                self.settle(run, now);
+            }
+            None => self.load(key, input),
+        }
+    }
+
+    pub(crate) fn run_input(&mut self, run: &mut Run, input: Input, now: Timestamp) {
+        match input {
+            Input::Request {
+                request,
+                reply,
+                run: _,
+            } => self.request(run, *request, reply, now),
+            Input::ActivityEnded {
+                run: key,
+                seq,
+                attempt,
+                request,
+            } => {
+                self.running.remove(&(key, seq, attempt));
+                self.request(run, *request, None, now);
+            }
+            Input::Flush { reply, run: _ } => self.respond(run, reply, Ok(Answer::Done)),
+            Input::Unblock { reply, run: _ } => {
+                if let Some(blocked) = &mut run.record.blocked {
+                    blocked.retry_at = Some(now);
+                }
+                self.respond(run, reply, Ok(Answer::Done));
+            }
+            // What is owed is found when the run settles.
+            Input::Touch { .. } | Input::Retry { .. } => {}
+            Input::Start { .. }
+            | Input::Committed { .. }
+            | Input::Loaded { .. }
+            | Input::Finished { .. }
+            | Input::TimersLoaded { .. }
+            | Input::Shutdown
+            | Input::TimersFailed { .. } => {}
+        }
+    }
+
+    fn request(&mut self, run: &mut Run, request: Request, reply: Option<ReplyId>, now: Timestamp) {
+        if let Request::ClaimActivity { seq, worker } = request {
+            return self.claim_for(run, seq, worker, reply, now);
+        }
+        let heartbeat = match &request {
+            Request::Heartbeat { seq, .. } => Some(*seq),
+            _ => None,
+        };
+        let result = self.take(run, request, now);
+        let Some(reply) = reply else { return };
+        match (result, heartbeat) {
+            // Losing a heartbeat in a crash only costs an earlier timeout: nobody waits for it.
+            (Ok(()), Some(seq)) => {
+                let task = run.execution.tasks.get(&seq);
+                let cancel_requested = task.is_some_and(|task| task.cancel_requested);
+                let answer = Answer::Heartbeat { cancel_requested };
+                self.outputs.push(Output::Reply(reply, Ok(answer)));
+            }
+            (Ok(()), None) => self.respond(run, reply, Ok(Answer::Done)),
+            (Err(rejection), _) => self.respond(run, reply, Err(rejection.into())),
+        }
+    }
+
+    /// The worker gets its task at once; a crash would offer the same attempt again.
+    fn claim_for(
+        &mut self,
+        run: &mut Run,
+        seq: Seq,
+        worker: String,
+        reply: Option<ReplyId>,
+        now: Timestamp,
+    ) {
+        let result = match self.claim(run, seq, worker, now) {
+            Some(assignment) => Ok(Answer::Task(Box::new(assignment))),
+            None => Err(steadfast_engine::Rejection::NotReady(seq).into()),
+        };
+        if let Some(reply) = reply {
+            self.outputs.push(Output::Reply(reply, result));
+        }
+    }
+
+    /// Answers once everything that the answer rests on is durable.
+    fn respond(&mut self, run: &mut Run, reply: ReplyId, result: Result<Answer, CallError>) {
+        if run.in_flight.is_some() || run.is_dirty() {
+            run.wants_flush = true;
+            run.held.push((reply, result));
+        } else {
+            self.outputs.push(Output::Reply(reply, result));
+        }
+    }
+
+    fn committed(&mut self, ticket: Ticket, result: Result<(), store::Error>, now: Timestamp) {
+        let Some(key) = self.tickets.remove(&ticket) else {
+            return;
+        };
+        let Some(mut run) = self.runs.remove(&key) else {
+            return;
+        };
+        match result {
+            Ok(()) => {
+                if let Some(flight) = run.committed(ticket) {
+                    for (reply, result) in flight.replies {
+                        self.outputs.push(Output::Reply(reply, result));
+                    }
+                    // A far due time was not kept in memory when it was made; by now it may be
+                    // near, and read past before its row was there.
+                    for key in flight.timers {
+                        self.timers.arm(key);
+                    }
+                    self.announce(key, flight.events);
+                }
+                self.settle(run, now);
+            }
+            Err(error) => self.commit_failed(run, &error, now),
+        }
+    }
+
+    fn announce(&mut self, run: RunKey, mut events: Vec<Event>) {
+        let Some(last) = events.last().map(|event| event.number) else {
+            return;
+        };
+        let close = events.pop_if(|event| event.kind.is_close()).map(Arc::new);
+        self.outputs.push(Output::Advanced { run, last, close });
+    }
+
+    /// What is in memory may not be what is on disk: the run is read again.
+    fn commit_failed(&mut self, mut run: Run, error: &store::Error, now: Timestamp) {
+        let key = run.key();
+        let flight = run.in_flight.take();
+        let replies = flight
+            .into_iter()
+            .flat_map(|f| f.replies)
+            .chain(run.held.drain(..));
+        for (reply, _) in replies {
+            let error = match error {
+                store::Error::Conflict(text) => CallError::Conflict(text.clone()),
+                other => CallError::Unavailable(other.to_string()),
+            };
+            self.outputs.push(Output::Reply(reply, Err(error)));
+        }
+        self.forget(&run);
+        match error {
+            // The workflow id was taken: there is no such run.
+            store::Error::Conflict(_) if run.durable.0 == 0 => {}
+            store::Error::Poisoned(_) | store::Error::Fenced { .. } | store::Error::Closed => {
+                self.fatal.get_or_insert_with(|| error.clone());
+            }
+            _ => {
+                tracing::warn!(run = key.0, %error, "a commit failed; the run is read again");
+                self.reloads.insert((now.after(RELOAD), key));
+            }
+        }
+    }
+
+    fn finished(&mut self, key: RunKey, generation: u64, finished: Finished, now: Timestamp) {
+        let Some(mut run) = self.runs.remove(&key) else {
+            return;
+        };
+        if run.generation != generation || !matches!(run.slot, Slot::Busy) {
+            self.runs.insert(key, run);
+            return;
+        }
+        let (live, result) = finished;
+        run.slot = live.map_or(Slot::Absent, Slot::Idle);
+        match result {
+            Ok(yielded) => self.yielded(&mut run, yielded, now),
+            Err(error) => {
+                block(&mut run, &error, now);
+                if let Some(due) = run.record.blocked.as_ref().and_then(|b| b.retry_at) {
+                    self.timers.arm(activation_timer(key, due));
+                }
+            }
+        }
+        self.note_dirty(&mut run, now);
+        self.settle(run, now);
+    }
+
+    fn yielded(&mut self, run: &mut Run, yielded: Yielded, now: Timestamp) {
+        if run.record.blocked.take().is_some() {
+            run.is_record_dirty = true;
+        }
+        if !yielded.log.is_empty() {
+            self.outputs.push(Output::Log {
+                run: run.key(),
+                lines: yielded.log,
+            });
+        }
+        if yielded.drifts.1 > 0 {
+            tracing::warn!(run = run.key().0, count = yielded.drifts.1, first = ?yielded.drifts.0.first(),
+                "a replay made calls whose inputs differ from the recorded ones");
+        }
+        let Yielded {
+            commands, step, at, ..
+        } = yielded;
+        // Rejected only if the run was closed meanwhile: then what its code wanted is void.
+        drop(self.take(run, Request::Yield { commands, step, at }, now));
+    }
+
+    /// Puts a run back after a change: submits what must be durable, drives its guest if it has
+    /// something to do, and lets it go when it is over.
+    pub(crate) fn settle(&mut self, mut run: Run, now: Timestamp) {
+        let key = run.key();
+        if let Some(job) = run.next_job(now) {
+            // Counted over all runs: a run that was dropped and read again must not take in what an
+            // activation of its former self brings back.
+            self.generations += 1;
+            let generation = self.generations;
+            run.generation = generation;
+            self.outputs.push(Output::Activate {
+                run: key,
+                generation,
+                job: Box::new(job),
+            });
+        }
+        if run.wants_flush {
+            let ticket = Ticket(self.next_ticket);
+            let local = self.options.local_activities.clone();
+            let is_local =
+                |task: &steadfast_model::ActivityTask| local.contains(&task.activity_type);
+            if let Some(batch) = run.submit(ticket, self.options.fence, is_local) {
+                self.next_ticket += 1;
+                self.tickets.insert(ticket, key);
+                self.outputs.push(Output::Commit { ticket, batch });
+            }
+        }
+        self.keep(run);
+    }
+
+    /// Remembers that something waits to be written.
+    pub(crate) fn note_dirty(&mut self, run: &mut Run, now: Timestamp) {
+        if !run.is_lazy && !run.wants_flush && run.is_dirty() {
+            run.is_lazy = true;
+            self.lazy.push_back((now, run.key()));
+        }
+    }
+}
+
+/// The run waits for somebody, or for its next try. Nothing of it is lost.
+fn block(run: &mut Run, error: &GuestError, now: Timestamp) {
+    let before = run.record.blocked.take();
+    let attempts = before.as_ref().map_or(0, |b| b.attempts).saturating_add(1);
+    let doublings = attempts.saturating_sub(1).min(20);
+    let wait = Millis(ACTIVATION_RETRY.0 << doublings).min(ACTIVATION_RETRY_MAX);
+    let message = match error {
+        GuestError::Trap { message, backtrace } if !backtrace.is_empty() => {
+            format!("{message}\n{backtrace}")
+        }
+        other => other.to_string(),
+    };
+    let retry_at = error.is_retryable().then(|| now.after(wait));
+    tracing::warn!(run = run.key().0, workflow_id = %run.record.workflow_id, code = error.code(),
+        attempts, %message, "blocked");
+    run.record.blocked = Some(Blocked {
+        since: before.map_or(now, |b| b.since),
+        code: error.code().to_owned(),
+        message,
+        attempts,
+        retry_at,
+    });
+    run.is_record_dirty = true;
+    run.slot = Slot::Absent;
+    run.needs_replay = true;
+    run.owed.clear();
+    run.history = None;
+}
+
+const _: () = assert!(
+    FIRE_MAX <= READ_MAX,
+    "one read holds at least one round of due times"
+);
+
+/// Loaded runs are taken in here; reading them is the driver's.
+pub(crate) type LoadResult = Result<Option<Box<Loaded>>, store::Error>;
