@@ -1,0 +1,92 @@
+//! What a guest asks for, and how one drive of it ends.
+
+use alloc::string::String;
+
+use crate::activity::ActivityOptions;
+use crate::failure::Failure;
+use crate::id::{ActivityType, Seq};
+use crate::payload::Payload;
+use crate::time::Millis;
+
+/// One intent of the guest, made inside an activation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most commands are the large one, and they live for a moment"
+)]
+pub enum Command {
+    /// Run an activity. Takes the next [`Seq`].
+    ScheduleActivity {
+        /// What to run.
+        activity_type: ActivityType,
+        /// Its input.
+        input: Payload,
+        /// How to run it.
+        options: ActivityOptions,
+    },
+    /// Ask a pending activity to stop.
+    CancelActivity {
+        /// The activity.
+        seq: Seq,
+    },
+    /// Start a timer. Takes the next [`Seq`].
+    StartTimer {
+        /// How long after the workflow's current time it fires.
+        duration: Millis,
+    },
+    /// Stop a pending timer.
+    CancelTimer {
+        /// The timer.
+        seq: Seq,
+    },
+}
+
+impl Command {
+    /// The command's name in messages.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ScheduleActivity { .. } => "ScheduleActivity",
+            Self::CancelActivity { .. } => "CancelActivity",
+            Self::StartTimer { .. } => "StartTimer",
+            Self::CancelTimer { .. } => "CancelTimer",
+        }
+    }
+}
+
+/// How an activation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Everything waits.
+    Blocked,
+    /// The workflow returned a result.
+    Completed(Payload),
+    /// The workflow returned a failure.
+    Failed(Failure),
+    /// The workflow accepted a cancel request.
+    Canceled(Failure),
+    /// An event resolved an operation that this code never started.
+    UnknownOperation(Seq),
+}
+
+/// Severity of a line in the run's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Detail for whoever writes the workflow.
+    Debug,
+    /// Normal progress.
+    Info,
+    /// Something to look at.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+/// One line of the run's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// How severe.
+    pub level: LogLevel,
+    /// The text, cut to [`crate::limits::LOG_LINE_BYTES_MAX`].
+    pub message: String,
+}

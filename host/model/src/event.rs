@@ -1,0 +1,356 @@
+//! Recorded facts. Names are the field's; stored numbers are those of Temporal's event types.
+
+use alloc::string::String;
+
+use minicbor::{Decode, Encode};
+
+use crate::activity::ActivityOptions;
+use crate::failure::{Failure, RetryState};
+use crate::id::{
+    ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, Seq, SignalName,
+    TaskQueue, WorkflowId, WorkflowType,
+};
+use crate::payload::Payload;
+use crate::time::{Millis, Timestamp};
+
+/// One event of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Dense from 1.
+    pub number: EventNumber,
+    /// When it happened; never before the event before it.
+    pub time: Timestamp,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// First event of every history.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Started {
+    /// The tenant.
+    #[n(0)]
+    pub namespace: Namespace,
+    /// The user's name of the execution.
+    #[n(1)]
+    pub workflow_id: WorkflowId,
+    /// This run.
+    #[n(2)]
+    pub run_id: RunId,
+    /// What runs.
+    #[n(3)]
+    pub workflow_type: WorkflowType,
+    /// The code that it is pinned to.
+    #[n(4)]
+    pub component: ComponentDigest,
+    /// Where its activities go unless they say otherwise.
+    #[n(5)]
+    pub task_queue: TaskQueue,
+    /// What it was started with.
+    #[n(6)]
+    pub input: Payload,
+    /// Seed of the run's random stream.
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub random_seed: [u8; 32],
+    /// The request that started it.
+    #[n(8)]
+    pub request_id: RequestId,
+    /// Who asked; may be empty.
+    #[n(9)]
+    pub identity: String,
+    /// 1 for the first run; grows with each retry of the workflow.
+    #[n(10)]
+    pub attempt: u32,
+}
+
+/// What happened. A variant's fields are only ever appended, as optional ones.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum EventKind {
+    /// The run began.
+    #[n(1)]
+    WorkflowExecutionStarted {
+        /// Everything the run began with. Boxed: it is ten times the size of the others.
+        #[n(0)]
+        started: alloc::boxed::Box<Started>,
+    },
+    /// The workflow returned a result.
+    #[n(2)]
+    WorkflowExecutionCompleted {
+        /// The result.
+        #[n(0)]
+        result: Payload,
+    },
+    /// The workflow returned a failure.
+    #[n(3)]
+    WorkflowExecutionFailed {
+        /// Why.
+        #[n(0)]
+        failure: Failure,
+    },
+    /// A command: an activity was scheduled.
+    #[n(10)]
+    ActivityTaskScheduled {
+        /// The command's number.
+        #[n(0)]
+        seq: Seq,
+        /// What to run.
+        #[n(1)]
+        activity_type: ActivityType,
+        /// Its input.
+        #[n(2)]
+        input: Payload,
+        /// How to run it.
+        #[n(3)]
+        options: ActivityOptions,
+    },
+    /// The activity returned a result.
+    #[n(12)]
+    ActivityTaskCompleted {
+        /// The activity.
+        #[n(0)]
+        seq: Seq,
+        /// Its result.
+        #[n(1)]
+        result: Payload,
+        /// The attempt that succeeded.
+        #[n(2)]
+        attempt: u32,
+        /// Who ran it.
+        #[n(3)]
+        worker: String,
+        /// When that attempt began.
+        #[n(4)]
+        started_at: Timestamp,
+    },
+    /// The activity failed for good.
+    #[n(13)]
+    ActivityTaskFailed {
+        /// The activity.
+        #[n(0)]
+        seq: Seq,
+        /// Why; the outermost frame is the activity's.
+        #[n(1)]
+        failure: Failure,
+        /// The last attempt.
+        #[n(2)]
+        attempt: u32,
+        /// Who ran it.
+        #[n(3)]
+        worker: String,
+        /// Why it is not tried again.
+        #[n(4)]
+        retry_state: RetryState,
+    },
+    /// The activity ran out of time for good.
+    #[n(14)]
+    ActivityTaskTimedOut {
+        /// The activity.
+        #[n(0)]
+        seq: Seq,
+        /// Which timeout, and the last real failure as its cause.
+        #[n(1)]
+        failure: Failure,
+        /// The last attempt.
+        #[n(2)]
+        attempt: u32,
+        /// Why it is not tried again.
+        #[n(3)]
+        retry_state: RetryState,
+    },
+    /// A command: the workflow asked the activity to stop.
+    #[n(15)]
+    ActivityTaskCancelRequested {
+        /// The activity.
+        #[n(0)]
+        seq: Seq,
+    },
+    /// The activity stopped because it was asked to.
+    #[n(16)]
+    ActivityTaskCanceled {
+        /// The activity.
+        #[n(0)]
+        seq: Seq,
+        /// The cancellation, with the details that the worker gave.
+        #[n(1)]
+        failure: Failure,
+    },
+    /// A command: a timer was started.
+    #[n(17)]
+    TimerStarted {
+        /// The command's number.
+        #[n(0)]
+        seq: Seq,
+        /// How long it waits.
+        #[n(1)]
+        duration: Millis,
+        /// When it fires.
+        #[n(2)]
+        fire_at: Timestamp,
+    },
+    /// The timer fired.
+    #[n(18)]
+    TimerFired {
+        /// The timer.
+        #[n(0)]
+        seq: Seq,
+    },
+    /// A command: the timer was cancelled.
+    #[n(19)]
+    TimerCanceled {
+        /// The timer.
+        #[n(0)]
+        seq: Seq,
+    },
+    /// Somebody asked the workflow to cancel itself.
+    #[n(20)]
+    WorkflowExecutionCancelRequested {
+        /// Why; may be empty.
+        #[n(0)]
+        reason: String,
+        /// Who asked; may be empty.
+        #[n(1)]
+        identity: String,
+        /// The request.
+        #[n(2)]
+        request_id: RequestId,
+    },
+    /// The workflow accepted the cancel request and ended.
+    #[n(21)]
+    WorkflowExecutionCanceled {
+        /// The cancellation, with details.
+        #[n(0)]
+        failure: Failure,
+    },
+    /// A signal arrived.
+    #[n(26)]
+    WorkflowExecutionSignaled {
+        /// Its name.
+        #[n(0)]
+        name: SignalName,
+        /// Its payload.
+        #[n(1)]
+        input: Payload,
+        /// The request.
+        #[n(2)]
+        request_id: RequestId,
+        /// Who sent it; may be empty.
+        #[n(3)]
+        identity: String,
+    },
+    /// The run was ended from outside; no code ran.
+    #[n(27)]
+    WorkflowExecutionTerminated {
+        /// Why; may be empty.
+        #[n(0)]
+        reason: String,
+        /// Who asked; may be empty.
+        #[n(1)]
+        identity: String,
+    },
+}
+
+impl EventKind {
+    /// The event's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::WorkflowExecutionStarted { .. } => "WorkflowExecutionStarted",
+            Self::WorkflowExecutionCompleted { .. } => "WorkflowExecutionCompleted",
+            Self::WorkflowExecutionFailed { .. } => "WorkflowExecutionFailed",
+            Self::ActivityTaskScheduled { .. } => "ActivityTaskScheduled",
+            Self::ActivityTaskCompleted { .. } => "ActivityTaskCompleted",
+            Self::ActivityTaskFailed { .. } => "ActivityTaskFailed",
+            Self::ActivityTaskTimedOut { .. } => "ActivityTaskTimedOut",
+            Self::ActivityTaskCancelRequested { .. } => "ActivityTaskCancelRequested",
+            Self::ActivityTaskCanceled { .. } => "ActivityTaskCanceled",
+            Self::TimerStarted { .. } => "TimerStarted",
+            Self::TimerFired { .. } => "TimerFired",
+            Self::TimerCanceled { .. } => "TimerCanceled",
+            Self::WorkflowExecutionCancelRequested { .. } => "WorkflowExecutionCancelRequested",
+            Self::WorkflowExecutionCanceled { .. } => "WorkflowExecutionCanceled",
+            Self::WorkflowExecutionSignaled { .. } => "WorkflowExecutionSignaled",
+            Self::WorkflowExecutionTerminated { .. } => "WorkflowExecutionTerminated",
+        }
+    }
+
+    /// True for events that a command of the guest made.
+    #[must_use]
+    pub fn is_command(&self) -> bool {
+        match self {
+            Self::ActivityTaskScheduled { .. }
+            | Self::ActivityTaskCancelRequested { .. }
+            | Self::TimerStarted { .. }
+            | Self::TimerCanceled { .. }
+            | Self::WorkflowExecutionCompleted { .. }
+            | Self::WorkflowExecutionFailed { .. }
+            | Self::WorkflowExecutionCanceled { .. } => true,
+            Self::WorkflowExecutionStarted { .. }
+            | Self::ActivityTaskCompleted { .. }
+            | Self::ActivityTaskFailed { .. }
+            | Self::ActivityTaskTimedOut { .. }
+            | Self::ActivityTaskCanceled { .. }
+            | Self::TimerFired { .. }
+            | Self::WorkflowExecutionCancelRequested { .. }
+            | Self::WorkflowExecutionSignaled { .. }
+            | Self::WorkflowExecutionTerminated { .. } => false,
+        }
+    }
+
+    /// True for events that a guest is told about, one at a time.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        match self {
+            Self::ActivityTaskCompleted { .. }
+            | Self::ActivityTaskFailed { .. }
+            | Self::ActivityTaskTimedOut { .. }
+            | Self::ActivityTaskCanceled { .. }
+            | Self::TimerFired { .. }
+            | Self::WorkflowExecutionCancelRequested { .. }
+            | Self::WorkflowExecutionSignaled { .. } => true,
+            Self::WorkflowExecutionStarted { .. }
+            | Self::WorkflowExecutionCompleted { .. }
+            | Self::WorkflowExecutionFailed { .. }
+            | Self::WorkflowExecutionCanceled { .. }
+            | Self::WorkflowExecutionTerminated { .. }
+            | Self::ActivityTaskScheduled { .. }
+            | Self::ActivityTaskCancelRequested { .. }
+            | Self::TimerStarted { .. }
+            | Self::TimerCanceled { .. } => false,
+        }
+    }
+
+    /// True for the last event of a run.
+    #[must_use]
+    pub fn is_close(&self) -> bool {
+        matches!(
+            self,
+            Self::WorkflowExecutionCompleted { .. }
+                | Self::WorkflowExecutionFailed { .. }
+                | Self::WorkflowExecutionCanceled { .. }
+                | Self::WorkflowExecutionTerminated { .. }
+        )
+    }
+
+    /// The operation that the event resolves for the guest, if it does.
+    #[must_use]
+    pub fn resolves(&self) -> Option<Seq> {
+        match self {
+            Self::ActivityTaskCompleted { seq, .. }
+            | Self::ActivityTaskFailed { seq, .. }
+            | Self::ActivityTaskTimedOut { seq, .. }
+            | Self::ActivityTaskCanceled { seq, .. }
+            | Self::TimerFired { seq } => Some(*seq),
+            Self::WorkflowExecutionStarted { .. }
+            | Self::WorkflowExecutionCompleted { .. }
+            | Self::WorkflowExecutionFailed { .. }
+            | Self::WorkflowExecutionCanceled { .. }
+            | Self::WorkflowExecutionTerminated { .. }
+            | Self::WorkflowExecutionCancelRequested { .. }
+            | Self::WorkflowExecutionSignaled { .. }
+            | Self::ActivityTaskScheduled { .. }
+            | Self::ActivityTaskCancelRequested { .. }
+            | Self::TimerStarted { .. }
+            | Self::TimerCanceled { .. } => None,
+        }
+    }
+}

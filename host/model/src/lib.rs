@@ -1,0 +1,37 @@
+//! Nouns of Steadfast: ids, events, commands, failures, payloads, limits and their stored form.
+//!
+//! Everything here is plain data. The crate is `no_std`, so no clock, file, environment or thread
+//! can be named, and nothing in it allocates behind the caller's back. Read [`event`] and
+//! [`codec`] next.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod activity;
+pub mod codec;
+pub mod command;
+pub mod component;
+pub mod event;
+pub mod execution;
+pub mod failure;
+pub mod id;
+pub mod limits;
+pub mod payload;
+pub mod retry;
+pub mod time;
+
+pub use activity::{ActivityOptions, ActivityTask, TaskState};
+pub use command::Command;
+pub use component::{ComponentDescription, ComponentRecord};
+pub use event::{Event, EventKind};
+pub use execution::{ExecutionRecord, Status};
+pub use failure::{Failure, FailureKind, Frame, RetryState};
+pub use id::{
+    ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, RunKey, Seq,
+    SignalName, TaskQueue, WorkflowId, WorkflowType,
+};
+pub use payload::Payload;
+pub use retry::RetryPolicy;
+pub use time::{Millis, Timestamp};
