@@ -1,0 +1,296 @@
+//! The fold of a history: everything a decision needs to know about the past.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use steadfast_model::event::Started;
+use steadfast_model::{Event, EventKind, EventNumber, RequestId, Seq, Status, Timestamp};
+
+/// An operation that has no outcome yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pending {
+    /// An activity.
+    Activity {
+        /// Its `ActivityTaskScheduled` event.
+        scheduled: EventNumber,
+        /// True once its cancellation is requested.
+        cancel_requested: bool,
+    },
+    /// A timer.
+    Timer {
+        /// When it fires.
+        fire_at: Timestamp,
+    },
+}
+
+/// Why an event cannot follow a history. A stored history that gives this is corrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Inapplicable {
+    /// The number is not the next one.
+    #[error("event {found} follows event {last}")]
+    Gap {
+        /// The number found.
+        found: EventNumber,
+        /// The last number.
+        last: EventNumber,
+    },
+    /// The history does not begin with `WorkflowExecutionStarted`, or has it twice.
+    #[error("event {0}: a history begins with WorkflowExecutionStarted, once")]
+    Start(EventNumber),
+    /// The run has ended.
+    #[error("event {0} comes after the run's end")]
+    AfterClose(EventNumber),
+    /// The operation is not pending, or is of another kind.
+    #[error("event {event} is about operation {seq}, which is not pending")]
+    NotPending {
+        /// The event.
+        event: EventNumber,
+        /// The operation.
+        seq: Seq,
+    },
+    /// A command's number is not the next one.
+    #[error("event {event} has command number {seq}, expected {expected}")]
+    Sequence {
+        /// The event.
+        event: EventNumber,
+        /// Its number.
+        seq: Seq,
+        /// The next number.
+        expected: Seq,
+    },
+    /// Time went backwards.
+    #[error("event {0} is earlier than the event before it")]
+    Time(EventNumber),
+}
+
+/// A run, folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// What the run began with.
+    pub started: Box<Started>,
+    /// Where it stands.
+    pub status: Status,
+    /// The number of the last event.
+    pub last: EventNumber,
+    /// The time of the last event.
+    pub last_time: Timestamp,
+    /// The number that the next scheduling command takes.
+    pub next_seq: Seq,
+    /// Operations without an outcome.
+    pub pending: BTreeMap<Seq, Pending>,
+    /// How many of them are activities.
+    pub pending_activities: usize,
+    /// Signals received.
+    pub signals: u32,
+    /// Request ids of the signals received: the same id again is the same signal.
+    pub signal_ids: BTreeSet<RequestId>,
+    /// True once somebody asked the run to cancel itself.
+    pub cancel_requested: bool,
+}
+
+impl State {
+    /// The state after the first event.
+    ///
+    /// # Errors
+    /// [`Inapplicable::Start`] for any other event than `WorkflowExecutionStarted` number 1.
+    pub fn begin(event: &Event) -> Result<Self, Inapplicable> {
+        let EventKind::WorkflowExecutionStarted { started } = &event.kind else {
+            return Err(Inapplicable::Start(event.number));
+        };
+        if event.number != EventNumber::FIRST {
+            return Err(Inapplicable::Start(event.number));
+        }
+        Ok(Self {
+            started: started.clone(),
+            status: Status::Running,
+            last: event.number,
+            last_time: event.time,
+            next_seq: Seq(1),
+            pending: BTreeMap::new(),
+            pending_activities: 0,
+            signals: 0,
+            signal_ids: BTreeSet::new(),
+            cancel_requested: false,
+        })
+    }
+
+    /// Folds a history.
+    ///
+    /// # Errors
+    /// [`Inapplicable`] names the first event that does not follow from those before it.
+    pub fn fold(events: &[Event]) -> Result<Self, Inapplicable> {
+        let (first, rest) = events
+            .split_first()
+            .ok_or(Inapplicable::Start(EventNumber::FIRST))?;
+        let mut state = Self::begin(first)?;
+        for event in rest {
+            state.apply(event)?;
+        }
+        Ok(state)
+    }
+
+    /// The number of the next event.
+    #[must_use]
+    pub fn next(&self) -> EventNumber {
+        self.last.plus(1)
+    }
+
+    /// Takes in one event. The only writer of a state, live and on recovery alike.
+    ///
+    /// # Errors
+    /// [`Inapplicable`]; the state is unchanged then.
+    pub fn apply(&mut self, event: &Event) -> Result<(), Inapplicable> {
+        self.check_order(event)?;
+        let number = event.number;
+        match &event.kind {
+            EventKind::WorkflowExecutionStarted { .. } => return Err(Inapplicable::Start(number)),
+            EventKind::WorkflowExecutionCompleted { .. } => self.close(Status::Completed),
+            EventKind::WorkflowExecutionFailed { .. } => self.close(Status::Failed),
+            EventKind::WorkflowExecutionCanceled { .. } => self.close(Status::Canceled),
+            EventKind::WorkflowExecutionTerminated { .. } => self.close(Status::Terminated),
+            EventKind::ActivityTaskScheduled { seq, .. } => {
+                let pending = Pending::Activity {
+                    scheduled: number,
+                    cancel_requested: false,
+                };
+                self.begin_operation(number, *seq, pending)?;
+                self.pending_activities += 1;
+            }
+            EventKind::TimerStarted {
+                seq,
+                fire_at,
+                duration: _,
+            } => {
+                self.begin_operation(number, *seq, Pending::Timer { fire_at: *fire_at })?;
+            }
+            EventKind::ActivityTaskCompleted { seq, .. }
+            | EventKind::ActivityTaskFailed { seq, .. }
+            | EventKind::ActivityTaskTimedOut { seq, .. }
+            | EventKind::ActivityTaskCanceled { seq, .. } => self.end_activity(number, *seq)?,
+            EventKind::ActivityTaskCancelRequested { seq } => match self.pending.get_mut(seq) {
+                Some(Pending::Activity {
+                    cancel_requested, ..
+                }) => *cancel_requested = true,
+                _ => {
+                    return Err(Inapplicable::NotPending {
+                        event: number,
+                        seq: *seq,
+                    });
+                }
+            },
+            EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => {
+                self.end_timer(number, *seq)?;
+            }
+            EventKind::WorkflowExecutionCancelRequested { .. } => {
+                self.cancel_requested = true;
+            }
+            EventKind::WorkflowExecutionSignaled { request_id, .. } => {
+                self.signals = self.signals.saturating_add(1);
+                self.signal_ids.insert(request_id.clone());
+            }
+        }
+        self.last = number;
+        self.last_time = event.time;
+        Ok(())
+    }
+
+    fn check_order(&self, event: &Event) -> Result<(), Inapplicable> {
+        if event.number != self.next() {
+            return Err(Inapplicable::Gap {
+                found: event.number,
+                last: self.last,
+            });
+        }
+        if self.status.is_closed() {
+            return Err(Inapplicable::AfterClose(event.number));
+        }
+        if event.time < self.last_time {
+            return Err(Inapplicable::Time(event.number));
+        }
+        Ok(())
+    }
+
+    fn begin_operation(
+        &mut self,
+        event: EventNumber,
+        seq: Seq,
+        pending: Pending,
+    ) -> Result<(), Inapplicable> {
+        if seq != self.next_seq {
+            return Err(Inapplicable::Sequence {
+                event,
+                seq,
+                expected: self.next_seq,
+            });
+        }
+        self.next_seq = Seq(seq.0.saturating_add(1));
+        self.pending.insert(seq, pending);
+        Ok(())
+    }
+
+    fn end_activity(&mut self, event: EventNumber, seq: Seq) -> Result<(), Inapplicable> {
+        if !matches!(self.pending.get(&seq), Some(Pending::Activity { .. })) {
+            return Err(Inapplicable::NotPending { event, seq });
+        }
+        self.pending.remove(&seq);
+        self.pending_activities = self.pending_activities.saturating_sub(1);
+        Ok(())
+    }
+
+    fn end_timer(&mut self, event: EventNumber, seq: Seq) -> Result<(), Inapplicable> {
+        if !matches!(self.pending.get(&seq), Some(Pending::Timer { .. })) {
+            return Err(Inapplicable::NotPending { event, seq });
+        }
+        self.pending.remove(&seq);
+        Ok(())
+    }
+
+    /// What a closed run still has pending is void.
+    fn close(&mut self, status: Status) {
+        self.status = status;
+        self.pending.clear();
+        self.pending_activities = 0;
+    }
+
+    /// Checks what must hold after every event; for tests and the simulator.
+    ///
+    /// # Panics
+    /// When an invariant is broken.
+    pub fn check(&self) {
+        let activities = self
+            .pending
+            .values()
+            .filter(|p| matches!(p, Pending::Activity { .. }))
+            .count();
+        assert_eq!(
+            activities, self.pending_activities,
+            "the count of pending activities drifted"
+        );
+        assert!(
+            self.pending.keys().all(|seq| *seq < self.next_seq),
+            "an operation has a number that was not given out"
+        );
+        assert!(
+            !self.status.is_closed() || self.pending.is_empty(),
+            "closed with work pending"
+        );
+        assert!(
+            self.last >= EventNumber::FIRST,
+            "a state begins with an event"
+        );
+    }
+
+    /// Rough bytes that keeping this state costs.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + 512
+            + self.pending.len() * 64
+            + self
+                .signal_ids
+                .iter()
+                .map(|r| r.as_str().len() + 48)
+                .sum::<usize>()
+            + self.started.input.size_bytes()
+    }
+}

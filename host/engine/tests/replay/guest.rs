@@ -1,0 +1,247 @@
+//! A guest that is a script: a function of the events it is told of, and of nothing else.
+
+use std::collections::BTreeSet;
+
+use steadfast_engine::Mismatch;
+use steadfast_engine::replay::{Matched, Replay};
+use steadfast_model::command::Step;
+use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
+
+use crate::common;
+
+/// What a guest may call.
+pub(crate) trait Calls {
+    fn schedule(&mut self, name: &str, input: &str) -> Result<Seq, Mismatch>;
+    fn start_timer(&mut self, ms: u64) -> Result<Seq, Mismatch>;
+    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch>;
+    fn draw(&mut self, bytes: &mut [u8]);
+    fn now(&self) -> Timestamp;
+}
+
+impl Calls for Replay {
+    fn schedule(&mut self, name: &str, input: &str) -> Result<Seq, Mismatch> {
+        match self.schedule_activity(name, input.as_bytes(), "")? {
+            Matched::Replayed(seq) => Ok(seq),
+            Matched::Live(seq) => {
+                let mut command = common::schedule(name, common::options());
+                if let steadfast_model::Command::ScheduleActivity { input: i, .. } = &mut command {
+                    *i = Payload::json(input);
+                }
+                self.issue(command);
+                Ok(seq)
+            }
+        }
+    }
+
+    fn start_timer(&mut self, ms: u64) -> Result<Seq, Mismatch> {
+        match Self::start_timer(self, Millis(ms))? {
+            Matched::Replayed(seq) => Ok(seq),
+            Matched::Live(seq) => {
+                self.issue(common::timer(ms));
+                Ok(seq)
+            }
+        }
+    }
+
+    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch> {
+        let command = if is_timer {
+            self.cancel_timer(seq)?
+        } else {
+            self.cancel_activity(seq)?
+        };
+        command.into_iter().for_each(|command| self.issue(command));
+        Ok(())
+    }
+
+    fn draw(&mut self, bytes: &mut [u8]) {
+        Self::draw(self, bytes);
+    }
+
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
+}
+
+/// One line of a script. Operations are named by the order of their start, modulo their count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Schedule the activity of this number.
+    Schedule(u8),
+    Timer(u64),
+    Cancel(usize),
+    /// Cancel an activity as if it were a timer, or the other way round: an error of an SDK.
+    CancelWrong(usize),
+    /// Cancel every operation whose end has not been seen.
+    CancelRest,
+    AwaitSignal,
+    Await(usize),
+    /// Wait for the next event, whatever it is.
+    AwaitAny,
+    /// Skip the next line if the last event was a signal.
+    SkipAfterSignal,
+    Draw(u8),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Complete,
+    Fail,
+    Cancel,
+    Never,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Script {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) end: End,
+    /// Given to every activity.
+    pub(crate) input: &'static str,
+    /// Added to the duration of every timer.
+    pub(crate) slower: u64,
+}
+
+impl Script {
+    pub(crate) fn new(ops: Vec<Op>) -> Self {
+        Self {
+            ops,
+            end: End::Complete,
+            input: "2",
+            slower: 0,
+        }
+    }
+}
+
+/// One instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Guest {
+    script: Script,
+    /// The next line.
+    pub(crate) pc: usize,
+    /// Lines that were executed, not skipped.
+    pub(crate) executed: BTreeSet<usize>,
+    started: Vec<(Seq, bool)>,
+    over: BTreeSet<Seq>,
+    signals: usize,
+    events: usize,
+    last_was_signal: bool,
+    /// The count of events at which a wait for any event began.
+    waits_since: Option<usize>,
+    /// Everything that the guest learned from its calls.
+    pub(crate) trace: Vec<String>,
+}
+
+impl Guest {
+    pub(crate) fn new(script: &Script) -> Self {
+        Self {
+            script: script.clone(),
+            pc: 0,
+            executed: BTreeSet::new(),
+            started: Vec::new(),
+            over: BTreeSet::new(),
+            signals: 0,
+            events: 0,
+            last_was_signal: false,
+            waits_since: None,
+            trace: Vec::new(),
+        }
+    }
+
+    /// Is told of one event.
+    pub(crate) fn see(&mut self, event: &Event) {
+        assert!(event.kind.is_delivered(), "{event:?}");
+        self.events += 1;
+        self.last_was_signal = matches!(event.kind, EventKind::WorkflowExecutionSignaled { .. });
+        self.signals += usize::from(self.last_was_signal);
+        self.over.extend(event.kind.resolves());
+        self.trace
+            .push(format!("saw {} {}", event.number, event.kind.name()));
+    }
+
+    /// Runs until it waits or ends.
+    pub(crate) fn run(&mut self, calls: &mut dyn Calls) -> Result<Step, Mismatch> {
+        while let Some(op) = self.script.ops.get(self.pc).cloned() {
+            self.executed.insert(self.pc);
+            if !self.perform(&op, calls)? {
+                return Ok(Step::Blocked);
+            }
+            self.pc += 1;
+        }
+        Ok(match self.script.end {
+            End::Complete => Step::Completed(Payload::json("5")),
+            End::Fail => Step::Failed(common::boom()),
+            End::Cancel => Step::Canceled(Failure::canceled("as asked")),
+            End::Never => Step::Blocked,
+        })
+    }
+
+    /// Does one line; false if it waits.
+    fn perform(&mut self, op: &Op, calls: &mut dyn Calls) -> Result<bool, Mismatch> {
+        match op {
+            Op::Schedule(n) => {
+                let seq = calls.schedule(&format!("a{n}"), self.script.input)?;
+                self.begun(seq, false, calls.now());
+            }
+            Op::Timer(ms) => {
+                let seq = calls.start_timer(ms + self.script.slower)?;
+                self.begun(seq, true, calls.now());
+            }
+            Op::Cancel(n) => self.cancel(*n, calls)?,
+            Op::CancelWrong(n) => {
+                if let Some((seq, is_timer)) = self.operation(*n) {
+                    calls.cancel(seq, !is_timer)?;
+                }
+            }
+            Op::CancelRest => {
+                for n in 0..self.started.len() {
+                    self.cancel(n, calls)?;
+                }
+            }
+            Op::AwaitSignal => {
+                let is_here = self.signals > 0;
+                self.signals -= usize::from(is_here);
+                return Ok(is_here);
+            }
+            Op::Await(n) => {
+                return Ok(self
+                    .operation(*n)
+                    .is_none_or(|(seq, _)| self.over.contains(&seq)));
+            }
+            Op::AwaitAny => {
+                let since = *self.waits_since.get_or_insert(self.events);
+                let is_here = self.events > since;
+                self.waits_since.take_if(|_| is_here);
+                return Ok(is_here);
+            }
+            Op::SkipAfterSignal => self.pc += usize::from(self.last_was_signal),
+            Op::Draw(length) => {
+                let mut bytes = vec![0; usize::from(*length)];
+                calls.draw(&mut bytes);
+                self.trace.push(format!("drew {bytes:?}"));
+            }
+        }
+        Ok(true)
+    }
+
+    fn operation(&self, n: usize) -> Option<(Seq, bool)> {
+        self.started.get(n % self.started.len().max(1)).copied()
+    }
+
+    fn begun(&mut self, seq: Seq, is_timer: bool, now: Timestamp) {
+        self.started.push((seq, is_timer));
+        self.trace.push(format!("began {seq} at {}", now.0));
+    }
+
+    /// A cancelled timer is over at once; an activity is over when its end arrives.
+    fn cancel(&mut self, n: usize, calls: &mut dyn Calls) -> Result<(), Mismatch> {
+        let Some((seq, is_timer)) = self.operation(n) else {
+            return Ok(());
+        };
+        if !self.over.contains(&seq) {
+            calls.cancel(seq, is_timer)?;
+            if is_timer {
+                self.over.insert(seq);
+            }
+        }
+        Ok(())
+    }
+}

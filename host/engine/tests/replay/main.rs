@@ -1,0 +1,20 @@
+//! Laws of replay: a small scripted guest is driven live to record a history, and its history is
+//! then replayed whole, cut anywhere, and into guests that were changed.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod drift;
+mod faithful;
+mod guest;
+mod live;
+mod lookahead;
+mod mutation;
+mod oracle;
+mod texts;

@@ -1,0 +1,162 @@
+//! Says where a guest differs from a history, by another way than the machine: the guest runs to
+//! its end first, against nothing, and the two lists of calls are compared afterwards.
+
+use std::collections::BTreeSet;
+
+use steadfast_engine::Mismatch;
+use steadfast_model::command::Step;
+use steadfast_model::{Event, EventKind, EventNumber, Seq, Timestamp};
+
+use crate::guest::{Calls, End, Guest, Script};
+
+/// A call: the event that it followed, and what it was.
+#[derive(Debug, Clone)]
+struct Made {
+    after: EventNumber,
+    label: String,
+}
+
+#[derive(Debug, Default)]
+struct Recorder {
+    next: u32,
+    calls: Vec<String>,
+    timers: BTreeSet<Seq>,
+    canceled: BTreeSet<Seq>,
+}
+
+impl Recorder {
+    fn number(&mut self) -> Seq {
+        self.next += 1;
+        Seq(self.next)
+    }
+}
+
+impl Calls for Recorder {
+    fn schedule(&mut self, name: &str, _input: &str) -> Result<Seq, Mismatch> {
+        let seq = self.number();
+        self.calls.push(format!("schedule {seq} {name}"));
+        Ok(seq)
+    }
+
+    fn start_timer(&mut self, _ms: u64) -> Result<Seq, Mismatch> {
+        let seq = self.number();
+        self.timers.insert(seq);
+        self.calls.push(format!("timer {seq}"));
+        Ok(seq)
+    }
+
+    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch> {
+        if self.timers.contains(&seq) == is_timer && self.canceled.insert(seq) {
+            self.calls.push(format!("cancel {seq}"));
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self, _bytes: &mut [u8]) {}
+
+    fn now(&self) -> Timestamp {
+        Timestamp(0)
+    }
+}
+
+/// What a recorded command would be called.
+fn label(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::ActivityTaskScheduled {
+            seq, activity_type, ..
+        } => Some(format!("schedule {seq} {activity_type}")),
+        EventKind::TimerStarted { seq, .. } => Some(format!("timer {seq}")),
+        EventKind::ActivityTaskCancelRequested { seq } | EventKind::TimerCanceled { seq } => {
+            Some(format!("cancel {seq}"))
+        }
+        EventKind::WorkflowExecutionCompleted { .. } => Some("completed".into()),
+        EventKind::WorkflowExecutionFailed { .. } => Some("failed".into()),
+        EventKind::WorkflowExecutionCanceled { .. } => Some("canceled".into()),
+        _ => None,
+    }
+}
+
+fn recorded(history: &[Event]) -> Vec<(EventNumber, String)> {
+    history
+        .iter()
+        .filter_map(|e| Some((e.number, label(&e.kind)?)))
+        .collect()
+}
+
+/// Runs a guest over the events of a history and lists its calls.
+fn calls(history: &[Event], script: &Script) -> (Vec<Made>, Guest) {
+    let mut deliveries = history.iter().filter(|e| e.kind.is_delivered());
+    let (mut guest, mut recorder) = (Guest::new(script), Recorder::default());
+    let (mut made, mut after) = (Vec::new(), EventNumber::FIRST);
+    loop {
+        let step = guest.run(&mut recorder).expect("nothing to differ from");
+        made.extend(recorder.calls.drain(..).map(|label| Made { after, label }));
+        let end = match step {
+            Step::Completed(_) => "completed",
+            Step::Failed(_) => "failed",
+            Step::Canceled(_) => "canceled",
+            Step::Blocked | Step::UnknownOperation(_) => {
+                let Some(event) = deliveries.next() else {
+                    return (made, guest);
+                };
+                guest.see(event);
+                after = event.number;
+                continue;
+            }
+        };
+        made.push(Made {
+            after,
+            label: end.into(),
+        });
+        return (made, guest);
+    }
+}
+
+/// The recorded command that comes next when the code reaches a line; `None` if it never does.
+pub(crate) fn next_at(
+    history: &[Event],
+    script: &Script,
+    line: usize,
+) -> Option<(EventNumber, String)> {
+    let (_, guest) = calls(history, script);
+    if line < script.ops.len() && !guest.executed.contains(&line) {
+        return None;
+    }
+    let before = Script {
+        ops: script.ops[..line].to_vec(),
+        end: End::Never,
+        ..script.clone()
+    };
+    let recorded = recorded(history);
+    let is_recorded = |made: &&Made| recorded.iter().any(|(_, label)| *label == made.label);
+    let count = calls(history, &before).0.iter().filter(is_recorded).count();
+    recorded.get(count).cloned()
+}
+
+/// The event at which a guest differs from a history.
+pub(crate) fn difference(history: &[Event], script: &Script) -> Option<EventNumber> {
+    let resolved: BTreeSet<Seq> = history.iter().filter_map(|e| e.kind.resolves()).collect();
+    let recorded = recorded(history);
+    let (made, _) = calls(history, script);
+    let mut left = recorded.iter().peekable();
+    for call in &made {
+        let (number, expected) = left.peek()?;
+        // The event that woke the guest for this call came after a command that it did not make.
+        if *number < call.after {
+            return Some(*number);
+        }
+        if *expected == call.label {
+            left.next();
+            continue;
+        }
+        let is_void = call
+            .label
+            .strip_prefix("cancel ")
+            .is_some_and(|seq| resolved.contains(&Seq(seq.parse().expect("a number"))));
+        if !is_void {
+            return Some(*number);
+        }
+    }
+    // The guest waits for ever.
+    left.peek().map(|(number, _)| *number)
+}

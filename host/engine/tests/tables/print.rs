@@ -1,0 +1,227 @@
+//! Runs a script and prints what it did, one line per fact.
+
+use std::fmt::Write;
+
+use steadfast_engine::{Request, TaskChange};
+use steadfast_model::command::Step;
+use steadfast_model::{ActivityTask, EventKind, Failure, Payload, TaskState};
+
+use crate::common::World;
+
+/// Runs requests at virtual times against a run that begins at 0. Each request is one line,
+/// `time request`; below it are the events (`number@time`), the changes of tasks, or why the
+/// request was rejected.
+pub(crate) fn check<const N: usize>(script: [(u64, Request); N]) -> String {
+    play(&mut World::begin(0), script)
+}
+
+/// The same against a run that has a past.
+pub(crate) fn play<const N: usize>(world: &mut World, script: [(u64, Request); N]) -> String {
+    let mut text = String::new();
+    for (at, request) in script {
+        line(&mut text, format_args!("{at} {}", name(&request)));
+        match world.step(at, &request) {
+            Ok(decision) => {
+                for event in &decision.events {
+                    let (number, time, kind) = (event.number, event.time.0, fact(&event.kind));
+                    line(&mut text, format_args!("  {number}@{time} {kind}"));
+                }
+                for change in &decision.tasks {
+                    match change {
+                        TaskChange::Put(task) => line(&mut text, format_args!("  {}", put(task))),
+                        TaskChange::Remove(seq) => {
+                            line(&mut text, format_args!("  task {seq} removed"));
+                        }
+                    }
+                }
+            }
+            Err(rejection) => line(&mut text, format_args!("  rejected: {rejection}")),
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    writeln!(text, "{arguments}").expect("writing to a string");
+}
+
+fn name(request: &Request) -> String {
+    match request {
+        Request::Signal { request_id, .. } => format!("signal {request_id}"),
+        Request::Cancel { request_id, .. } => format!("cancel {request_id}"),
+        Request::Terminate { .. } => "terminate".into(),
+        Request::TimerDue { seq } => format!("timer-due {seq}"),
+        Request::ActivityDue { seq } => format!("activity-due {seq}"),
+        Request::ClaimActivity { seq, .. } => format!("claim {seq}"),
+        Request::ReleaseActivity { seq, worker: _ } => format!("release {seq}"),
+        Request::Heartbeat { seq, attempt, .. } => format!("heartbeat {seq}/{attempt}"),
+        Request::CompleteActivity { seq, attempt, .. } => format!("complete {seq}/{attempt}"),
+        Request::FailActivity { seq, attempt, .. } => format!("fail {seq}/{attempt}"),
+        Request::Yield {
+            commands,
+            step,
+            at: _,
+        } => {
+            let names: Vec<_> = commands
+                .iter()
+                .map(|issued| issued.command.name())
+                .collect();
+            format!("yield [{}] {}", names.join(", "), end(step))
+        }
+    }
+}
+
+fn end(step: &Step) -> &'static str {
+    match step {
+        Step::Blocked => "blocked",
+        Step::Completed(_) => "completed",
+        Step::Failed(_) => "failed",
+        Step::Canceled(_) => "canceled",
+        Step::UnknownOperation(_) => "unknown-operation",
+    }
+}
+
+fn fact(kind: &EventKind) -> String {
+    format!(
+        "{}{}",
+        kind.name(),
+        about_activity(kind).unwrap_or_else(|| about_run(kind))
+    )
+}
+
+fn about_activity(kind: &EventKind) -> Option<String> {
+    Some(match kind {
+        EventKind::ActivityTaskScheduled {
+            seq, activity_type, ..
+        } => {
+            format!(" {seq} {activity_type}")
+        }
+        EventKind::ActivityTaskCompleted {
+            seq,
+            result,
+            attempt,
+            worker,
+            started_at,
+        } => {
+            let from = started_at.0;
+            format!(
+                " {seq} {} attempt {attempt} by {worker} from {from}",
+                data(result)
+            )
+        }
+        EventKind::ActivityTaskFailed {
+            seq,
+            failure,
+            attempt,
+            worker,
+            retry_state,
+        } => {
+            let why = retry_state.name();
+            format!(
+                " {seq} attempt {attempt} by {worker} {why}{}",
+                chain(failure)
+            )
+        }
+        EventKind::ActivityTaskTimedOut {
+            seq,
+            failure,
+            attempt,
+            retry_state,
+        } => {
+            format!(
+                " {seq} attempt {attempt} {}{}",
+                retry_state.name(),
+                chain(failure)
+            )
+        }
+        EventKind::ActivityTaskCanceled { seq, failure } => format!(" {seq}{}", chain(failure)),
+        EventKind::ActivityTaskCancelRequested { seq } => format!(" {seq}"),
+        _ => return None,
+    })
+}
+
+fn about_run(kind: &EventKind) -> String {
+    match kind {
+        EventKind::WorkflowExecutionCompleted { result } => format!(" {}", data(result)),
+        EventKind::WorkflowExecutionFailed { failure }
+        | EventKind::WorkflowExecutionCanceled { failure } => chain(failure),
+        EventKind::TimerStarted {
+            seq,
+            duration,
+            fire_at,
+        } => {
+            format!(" {seq} for {duration} until {}", fire_at.0)
+        }
+        EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => format!(" {seq}"),
+        EventKind::WorkflowExecutionCancelRequested {
+            reason,
+            identity,
+            request_id,
+        } => {
+            format!(" {reason} by {identity} ({request_id})")
+        }
+        EventKind::WorkflowExecutionSignaled {
+            name,
+            input,
+            request_id,
+            identity,
+        } => {
+            format!(" {name} {} by {identity} ({request_id})", data(input))
+        }
+        EventKind::WorkflowExecutionTerminated { reason, identity } => {
+            format!(" {reason} by {identity}")
+        }
+        other => panic!("not printed here: {}", other.name()),
+    }
+}
+
+fn put(task: &ActivityTask) -> String {
+    let state = match &task.state {
+        TaskState::Ready { since } => format!("ready since {}", since.0),
+        TaskState::Backoff { until } => format!("backoff until {}", until.0),
+        TaskState::Started {
+            worker,
+            since,
+            heartbeat,
+        } => {
+            format!(
+                "started by {worker} at {}, heartbeat {}",
+                since.0, heartbeat.0
+            )
+        }
+    };
+    let mut text = format!("task {} attempt {}: {state}", task.seq, task.attempt);
+    if let Some(details) = &task.heartbeat_details {
+        write!(text, ", details {}", data(details)).expect("writing to a string");
+    }
+    if task.cancel_requested {
+        text.push_str(", cancel requested");
+    }
+    if let Some(failure) = &task.last_failure {
+        write!(text, ", last failure{}", chain(failure)).expect("writing to a string");
+    }
+    text
+}
+
+/// One frame a line, outermost first.
+fn chain(failure: &Failure) -> String {
+    let mut text = String::new();
+    for frame in failure.frames() {
+        let details = frame
+            .details
+            .as_ref()
+            .map(|d| format!(" details {}", data(d)));
+        let (kind, code, message) = (frame.kind.name(), &frame.code, &frame.message);
+        write!(
+            text,
+            "\n    {kind} {code}: {message}{}",
+            details.unwrap_or_default()
+        )
+        .expect("writing to a string");
+    }
+    text
+}
+
+fn data(payload: &Payload) -> String {
+    String::from_utf8_lossy(&payload.data).into_owned()
+}
