@@ -1,0 +1,56 @@
+//! The OpenAPI document, made from the code.
+
+use utoipa::OpenApi;
+
+use crate::http::{component, docs, execution, health, history, message, task};
+
+/// Every path; schemas follow from their bodies.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Steadfast",
+        description = "A durable workflow host. Errors are problem documents (RFC 9457) whose \
+            `code` is stable. User data is any JSON value, kept byte for byte; data that is not \
+            JSON is written {\"$payload\": {\"encoding\": \"binary/plain\", \"data\": \
+            \"<base64>\"}}. A request without a body reads as {}.",
+    ),
+    tags(
+        (name = "executions", description = "Workflows that run or have run."),
+        (name = "components", description = "Uploaded code."),
+        (name = "tasks", description = "What activity workers call."),
+        (name = "host", description = "Health, metrics and documents."),
+    ),
+    paths(
+        component::upload,
+        component::list,
+        component::describe,
+        execution::start,
+        execution::list,
+        execution::describe,
+        message::signal,
+        message::cancel,
+        message::terminate,
+        message::unblock,
+        history::result,
+        history::history,
+        task::poll,
+        task::heartbeat,
+        task::complete,
+        task::fail,
+        task::batch,
+        health::healthz,
+        health::readyz,
+        health::metrics,
+        docs::openapi,
+        docs::docs,
+    ),
+)]
+struct Document;
+
+/// The document as indented JSON text.
+#[must_use]
+pub fn document() -> String {
+    let mut text = Document::openapi().to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,181 @@
+//! Events: one flat object each, with the attributes that its type has.
+//!
+//! The form is lossless: [`Event::from_model`] and [`Event::to_model`] are inverse, so an exported
+//! history replays like the original. The mapping is in `event_model.rs`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::wire::{ActivityOptions, Failure, Payload, RetryState, Time, present};
+
+/// A page of a history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryPage {
+    /// In order.
+    pub events: Vec<Event>,
+    /// Where to read on (pass it as `from`); absent after the last event of a closed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    /// True if the run has ended.
+    pub is_closed: bool,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub enum EventType {
+    /// The run began. Has every attribute of the start.
+    WorkflowExecutionStarted,
+    /// The workflow returned: `result`.
+    WorkflowExecutionCompleted,
+    /// The workflow returned a failure: `failure`.
+    WorkflowExecutionFailed,
+    /// An activity was scheduled: `seq`, `activity_type`, `input`, `options`.
+    ActivityTaskScheduled,
+    /// It returned: `seq`, `result`, `attempt`, `worker`, `started_at`.
+    ActivityTaskCompleted,
+    /// It failed for good: `seq`, `failure`, `attempt`, `worker`, `retry_state`.
+    ActivityTaskFailed,
+    /// It ran out of time for good: `seq`, `failure`, `attempt`, `retry_state`.
+    ActivityTaskTimedOut,
+    /// The workflow asked it to stop: `seq`.
+    ActivityTaskCancelRequested,
+    /// It stopped because it was asked to: `seq`, `failure`.
+    ActivityTaskCanceled,
+    /// A timer was started: `seq`, `duration_ms`, `fire_at`.
+    TimerStarted,
+    /// It fired: `seq`.
+    TimerFired,
+    /// The workflow cancelled it: `seq`.
+    TimerCanceled,
+    /// Somebody asked the workflow to cancel itself: `reason`, `identity`, `request_id`.
+    WorkflowExecutionCancelRequested,
+    /// The workflow accepted the request and ended: `failure`.
+    WorkflowExecutionCanceled,
+    /// A signal arrived: `name`, `input`, `request_id`, `identity`.
+    WorkflowExecutionSignaled,
+    /// The run was ended from outside: `reason`, `identity`.
+    WorkflowExecutionTerminated,
+}
+
+/// One event of a history. Only the attributes of its type are there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Dense from 1.
+    pub number: u64,
+    /// When it happened.
+    pub time: Time,
+    /// What happened.
+    #[serde(rename = "type")]
+    pub kind: EventType,
+    /// The command that made the event, or that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u32>,
+    /// The tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The user's name of the execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_type: Option<String>,
+    /// Digest of the code that the run is pinned to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// Where the run's activities go unless they say otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_queue: Option<String>,
+    /// Seed of the run's random stream, 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_seed: Option<String>,
+    /// What activity was scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity_type: Option<String>,
+    /// The name of the signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Input of the run, the activity or the signal.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub input: Option<Payload>,
+    /// How the activity is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<ActivityOptions>,
+    /// Result of the run or the activity.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub result: Option<Payload>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// The attempt, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Who ran the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// When the attempt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Time>,
+    /// Why the activity is not tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_state: Option<RetryState>,
+    /// How long the timer waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// When the timer fires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fire_at: Option<Time>,
+    /// Why somebody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+    /// The request that caused the event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+impl Event {
+    /// An event without attributes.
+    pub(crate) fn bare(number: u64, time: Time, kind: EventType) -> Self {
+        Self {
+            number,
+            time,
+            kind,
+            seq: None,
+            namespace: None,
+            workflow_id: None,
+            run_id: None,
+            workflow_type: None,
+            component: None,
+            task_queue: None,
+            random_seed: None,
+            activity_type: None,
+            name: None,
+            input: None,
+            options: None,
+            result: None,
+            failure: None,
+            attempt: None,
+            worker: None,
+            started_at: None,
+            retry_state: None,
+            duration_ms: None,
+            fire_at: None,
+            reason: None,
+            identity: None,
+            request_id: None,
+        }
+    }
+}

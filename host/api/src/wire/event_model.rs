@@ -1,0 +1,340 @@
+//! The mapping between events on the wire and the model's.
+
+use steadfast_model as model;
+use steadfast_model::event::Started;
+use steadfast_model::{EventKind, EventNumber, Millis, Seq};
+
+use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, Payload};
+
+impl Event {
+    /// The wire form of an event.
+    #[must_use]
+    pub fn from_model(event: model::Event) -> Self {
+        let mut wire = Self::bare(event.number.0, event.time.into(), event_type(&event.kind));
+        wire.fill(event.kind);
+        wire
+    }
+
+    fn fill(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::WorkflowExecutionStarted { started } => self.fill_started(*started),
+            EventKind::WorkflowExecutionCompleted { result } => {
+                self.result = Some(Payload::from_model(result));
+            }
+            EventKind::WorkflowExecutionFailed { failure }
+            | EventKind::WorkflowExecutionCanceled { failure } => {
+                self.failure = Some(Failure::from_model(&failure));
+            }
+            EventKind::WorkflowExecutionCancelRequested {
+                reason,
+                identity,
+                request_id,
+            } => {
+                self.reason = Some(reason);
+                self.identity = Some(identity);
+                self.request_id = Some(request_id.to_string());
+            }
+            EventKind::WorkflowExecutionSignaled {
+                name,
+                input,
+                request_id,
+                identity,
+            } => {
+                self.name = Some(name.to_string());
+                self.input = Some(Payload::from_model(input));
+                self.request_id = Some(request_id.to_string());
+                self.identity = Some(identity);
+            }
+            EventKind::WorkflowExecutionTerminated { reason, identity } => {
+                self.reason = Some(reason);
+                self.identity = Some(identity);
+            }
+            EventKind::TimerStarted {
+                seq,
+                duration,
+                fire_at,
+            } => {
+                self.seq = Some(seq.0);
+                self.duration_ms = Some(duration.0);
+                self.fire_at = Some(fire_at.into());
+            }
+            EventKind::TimerFired { seq }
+            | EventKind::TimerCanceled { seq }
+            | EventKind::ActivityTaskCancelRequested { seq } => self.seq = Some(seq.0),
+            activity @ (EventKind::ActivityTaskScheduled { .. }
+            | EventKind::ActivityTaskCompleted { .. }
+            | EventKind::ActivityTaskFailed { .. }
+            | EventKind::ActivityTaskTimedOut { .. }
+            | EventKind::ActivityTaskCanceled { .. }) => self.fill_activity(activity),
+        }
+    }
+
+    fn fill_started(&mut self, started: Started) {
+        // Like a digest, 32 bytes in hexadecimal digits.
+        let seed = model::ComponentDigest(started.random_seed).to_string();
+        self.namespace = Some(started.namespace.to_string());
+        self.workflow_id = Some(started.workflow_id.to_string());
+        self.run_id = Some(started.run_id.to_string());
+        self.workflow_type = Some(started.workflow_type.to_string());
+        self.component = Some(started.component.to_string());
+        self.task_queue = Some(started.task_queue.to_string());
+        self.input = Some(Payload::from_model(started.input));
+        self.random_seed = Some(seed);
+        self.request_id = Some(started.request_id.to_string());
+        self.identity = Some(started.identity);
+        self.attempt = Some(started.attempt);
+    }
+
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`fill` names every event")]
+    fn fill_activity(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::ActivityTaskScheduled {
+                seq,
+                activity_type,
+                input,
+                options,
+            } => {
+                self.seq = Some(seq.0);
+                self.activity_type = Some(activity_type.to_string());
+                self.input = Some(Payload::from_model(input));
+                self.options = Some(ActivityOptions::from_model(options));
+            }
+            EventKind::ActivityTaskCompleted {
+                seq,
+                result,
+                attempt,
+                worker,
+                started_at,
+            } => {
+                self.seq = Some(seq.0);
+                self.result = Some(Payload::from_model(result));
+                self.attempt = Some(attempt);
+                self.worker = Some(worker);
+                self.started_at = Some(started_at.into());
+            }
+            EventKind::ActivityTaskFailed {
+                seq,
+                failure,
+                attempt,
+                worker,
+                retry_state,
+            } => {
+                self.seq = Some(seq.0);
+                self.failure = Some(Failure::from_model(&failure));
+                self.attempt = Some(attempt);
+                self.worker = Some(worker);
+                self.retry_state = Some(retry_state.into());
+            }
+            EventKind::ActivityTaskTimedOut {
+                seq,
+                failure,
+                attempt,
+                retry_state,
+            } => {
+                self.seq = Some(seq.0);
+                self.failure = Some(Failure::from_model(&failure));
+                self.attempt = Some(attempt);
+                self.retry_state = Some(retry_state.into());
+            }
+            EventKind::ActivityTaskCanceled { seq, failure } => {
+                self.seq = Some(seq.0);
+                self.failure = Some(Failure::from_model(&failure));
+            }
+            _ => {}
+        }
+    }
+
+    /// The event that it stands for. Attributes of other types are ignored.
+    ///
+    /// # Errors
+    /// [`Invalid`] names the attribute that is missing or malformed.
+    pub fn to_model(&self) -> Result<model::Event, Invalid> {
+        let kind = match self.kind {
+            EventType::WorkflowExecutionStarted => EventKind::WorkflowExecutionStarted {
+                started: Box::new(self.started()?),
+            },
+            EventType::WorkflowExecutionCompleted => EventKind::WorkflowExecutionCompleted {
+                result: self.result()?,
+            },
+            EventType::WorkflowExecutionFailed => EventKind::WorkflowExecutionFailed {
+                failure: self.failure()?,
+            },
+            EventType::WorkflowExecutionCanceled => EventKind::WorkflowExecutionCanceled {
+                failure: self.failure()?,
+            },
+            EventType::WorkflowExecutionCancelRequested => {
+                EventKind::WorkflowExecutionCancelRequested {
+                    reason: text("reason", &self.reason)?,
+                    identity: text("identity", &self.identity)?,
+                    request_id: name("request_id", &self.request_id)?,
+                }
+            }
+            EventType::WorkflowExecutionSignaled => EventKind::WorkflowExecutionSignaled {
+                name: name("name", &self.name)?,
+                input: self.input()?,
+                request_id: name("request_id", &self.request_id)?,
+                identity: text("identity", &self.identity)?,
+            },
+            EventType::WorkflowExecutionTerminated => EventKind::WorkflowExecutionTerminated {
+                reason: text("reason", &self.reason)?,
+                identity: text("identity", &self.identity)?,
+            },
+            EventType::TimerStarted => EventKind::TimerStarted {
+                seq: self.seq()?,
+                duration: Millis(given("duration_ms", self.duration_ms)?),
+                fire_at: given("fire_at", self.fire_at)?.into(),
+            },
+            EventType::TimerFired => EventKind::TimerFired { seq: self.seq()? },
+            EventType::TimerCanceled => EventKind::TimerCanceled { seq: self.seq()? },
+            EventType::ActivityTaskCancelRequested => {
+                EventKind::ActivityTaskCancelRequested { seq: self.seq()? }
+            }
+            EventType::ActivityTaskScheduled => self.scheduled()?,
+            EventType::ActivityTaskCompleted => self.completed()?,
+            EventType::ActivityTaskFailed => self.failed()?,
+            EventType::ActivityTaskTimedOut => self.timed_out()?,
+            EventType::ActivityTaskCanceled => EventKind::ActivityTaskCanceled {
+                seq: self.seq()?,
+                failure: self.failure()?,
+            },
+        };
+        Ok(model::Event {
+            number: EventNumber(self.number),
+            time: self.time.into(),
+            kind,
+        })
+    }
+
+    fn started(&self) -> Result<Started, Invalid> {
+        let seed: model::ComponentDigest = name("random_seed", &self.random_seed)?;
+        Ok(Started {
+            namespace: name("namespace", &self.namespace)?,
+            workflow_id: name("workflow_id", &self.workflow_id)?,
+            run_id: name("run_id", &self.run_id)?,
+            workflow_type: name("workflow_type", &self.workflow_type)?,
+            component: name("component", &self.component)?,
+            task_queue: name("task_queue", &self.task_queue)?,
+            input: self.input()?,
+            random_seed: seed.0,
+            request_id: name("request_id", &self.request_id)?,
+            identity: text("identity", &self.identity)?,
+            attempt: given("attempt", self.attempt)?,
+        })
+    }
+
+    fn scheduled(&self) -> Result<EventKind, Invalid> {
+        let options = self.options.clone().ok_or_else(|| missing("options"))?;
+        Ok(EventKind::ActivityTaskScheduled {
+            seq: self.seq()?,
+            activity_type: name("activity_type", &self.activity_type)?,
+            input: self.input()?,
+            options: options.into_model()?,
+        })
+    }
+
+    fn completed(&self) -> Result<EventKind, Invalid> {
+        Ok(EventKind::ActivityTaskCompleted {
+            seq: self.seq()?,
+            result: self.result()?,
+            attempt: given("attempt", self.attempt)?,
+            worker: text("worker", &self.worker)?,
+            started_at: given("started_at", self.started_at)?.into(),
+        })
+    }
+
+    fn failed(&self) -> Result<EventKind, Invalid> {
+        Ok(EventKind::ActivityTaskFailed {
+            seq: self.seq()?,
+            failure: self.failure()?,
+            attempt: given("attempt", self.attempt)?,
+            worker: text("worker", &self.worker)?,
+            retry_state: given("retry_state", self.retry_state)?.into(),
+        })
+    }
+
+    fn timed_out(&self) -> Result<EventKind, Invalid> {
+        Ok(EventKind::ActivityTaskTimedOut {
+            seq: self.seq()?,
+            failure: self.failure()?,
+            attempt: given("attempt", self.attempt)?,
+            retry_state: given("retry_state", self.retry_state)?.into(),
+        })
+    }
+
+    fn seq(&self) -> Result<Seq, Invalid> {
+        given("seq", self.seq).map(Seq)
+    }
+
+    fn input(&self) -> Result<model::Payload, Invalid> {
+        self.input
+            .as_ref()
+            .ok_or_else(|| missing("input"))?
+            .to_model()
+    }
+
+    fn result(&self) -> Result<model::Payload, Invalid> {
+        self.result
+            .as_ref()
+            .ok_or_else(|| missing("result"))?
+            .to_model()
+    }
+
+    fn failure(&self) -> Result<model::Failure, Invalid> {
+        self.failure
+            .as_ref()
+            .ok_or_else(|| missing("failure"))?
+            .to_model()
+    }
+}
+
+fn missing(field: &'static str) -> Invalid {
+    Invalid::new(field, "missing")
+}
+
+fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
+    value.ok_or_else(|| missing(field))
+}
+
+#[allow(
+    clippy::ref_option,
+    reason = "called with fields, which stay where they are"
+)]
+fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> {
+    value.clone().ok_or_else(|| missing(field))
+}
+
+#[allow(
+    clippy::ref_option,
+    reason = "called with fields, which stay where they are"
+)]
+fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
+    field: &'static str,
+    value: &Option<String>,
+) -> Result<T, Invalid> {
+    let text = value.as_deref().ok_or_else(|| missing(field))?;
+    text.parse()
+        .map_err(|error: model::id::Invalid| Invalid::new(field, error.to_string()))
+}
+
+fn event_type(kind: &EventKind) -> EventType {
+    match kind {
+        EventKind::WorkflowExecutionStarted { .. } => EventType::WorkflowExecutionStarted,
+        EventKind::WorkflowExecutionCompleted { .. } => EventType::WorkflowExecutionCompleted,
+        EventKind::WorkflowExecutionFailed { .. } => EventType::WorkflowExecutionFailed,
+        EventKind::ActivityTaskScheduled { .. } => EventType::ActivityTaskScheduled,
+        EventKind::ActivityTaskCompleted { .. } => EventType::ActivityTaskCompleted,
+        EventKind::ActivityTaskFailed { .. } => EventType::ActivityTaskFailed,
+        EventKind::ActivityTaskTimedOut { .. } => EventType::ActivityTaskTimedOut,
+        EventKind::ActivityTaskCancelRequested { .. } => EventType::ActivityTaskCancelRequested,
+        EventKind::ActivityTaskCanceled { .. } => EventType::ActivityTaskCanceled,
+        EventKind::TimerStarted { .. } => EventType::TimerStarted,
+        EventKind::TimerFired { .. } => EventType::TimerFired,
+        EventKind::TimerCanceled { .. } => EventType::TimerCanceled,
+        EventKind::WorkflowExecutionCancelRequested { .. } => {
+            EventType::WorkflowExecutionCancelRequested
+        }
+        EventKind::WorkflowExecutionCanceled { .. } => EventType::WorkflowExecutionCanceled,
+        EventKind::WorkflowExecutionSignaled { .. } => EventType::WorkflowExecutionSignaled,
+        EventKind::WorkflowExecutionTerminated { .. } => EventType::WorkflowExecutionTerminated,
+    }
+}

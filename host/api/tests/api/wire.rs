@@ -1,0 +1,278 @@
+//! The wire form of events and payloads loses nothing.
+
+use proptest::prelude::*;
+use steadfast_api::wire;
+use steadfast_model::event::Started;
+use steadfast_model::{
+    ActivityOptions, ActivityType, ComponentDigest, Event, EventKind, EventNumber, Failure,
+    FailureKind, Frame, Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState, RunId,
+    RunKey, Seq, SignalName, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+};
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z/%. ]{1,20}", "\\PC{1,20}"]
+}
+
+fn payload() -> impl Strategy<Value = Payload> {
+    let json = prop_oneof![
+        Just("null".to_owned()),
+        Just(" 1".to_owned()),
+        Just("1\n".to_owned()),
+        Just("1 2".to_owned()),
+        Just(String::new()),
+        Just("9007199254740993.10e+05".to_owned()),
+        Just("{ \"a\" : 1 , \"a\" : 2 }".to_owned()),
+        Just("{ \"$payload\": {\"encoding\": \"x\", \"data\": \"\"}}".to_owned()),
+        Just("{\"\\u0024payload\": 1}".to_owned()),
+        Just("\"\\ud800\"".to_owned()),
+        "\\PC{0,20}",
+    ];
+    prop_oneof![
+        4 => json.prop_map(Payload::json),
+        1 => any::<Vec<u8>>().prop_map(Payload::json),
+        1 => (name(), any::<Vec<u8>>()).prop_map(|(name, data)| Payload::encoded(&name, data)),
+    ]
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    let kind = prop::sample::select(vec![
+        FailureKind::Application,
+        FailureKind::Timeout,
+        FailureKind::Canceled,
+        FailureKind::Terminated,
+        FailureKind::Server,
+        FailureKind::Activity,
+    ]);
+    let texts = (".*", ".*", ".*");
+    let rest = (any::<bool>(), any::<u64>(), prop::option::of(payload()));
+    let frame = (kind, texts, rest).prop_map(|(kind, texts, rest)| Frame {
+        kind,
+        message: texts.0,
+        code: texts.1,
+        stack_trace: texts.2,
+        non_retryable: rest.0,
+        next_retry_delay: Millis(rest.1),
+        details: rest.2,
+    });
+    prop::collection::vec(frame, 0..4).prop_map(Failure::from_frames)
+}
+
+fn retry_state() -> impl Strategy<Value = RetryState> {
+    prop::sample::select(vec![
+        RetryState::InProgress,
+        RetryState::NonRetryableFailure,
+        RetryState::Timeout,
+        RetryState::MaximumAttemptsReached,
+        RetryState::CancelRequested,
+    ])
+}
+
+fn options() -> impl Strategy<Value = ActivityOptions> {
+    let limit = || prop::option::of(any::<u64>().prop_map(Millis));
+    let retry = (
+        any::<[u64; 2]>(),
+        any::<[u32; 2]>(),
+        prop::collection::vec(name(), 0..3),
+    );
+    let retry = retry.prop_map(|(ms, numbers, non_retryable_codes)| RetryPolicy {
+        initial_interval: Millis(ms[0]),
+        maximum_interval: Millis(ms[1]),
+        backoff_permille: numbers[0],
+        maximum_attempts: numbers[1],
+        non_retryable_codes,
+    });
+    let texts = (name(), ".*", ".*");
+    (texts, limit(), limit(), any::<u64>(), limit(), retry).prop_map(
+        |(texts, schedule_to_close, schedule_to_start, close, heartbeat, retry)| ActivityOptions {
+            task_queue: TaskQueue::new(texts.0).expect("a name"),
+            activity_id: texts.1,
+            schedule_to_close,
+            schedule_to_start,
+            start_to_close: Millis(close),
+            heartbeat,
+            retry,
+            summary: texts.2,
+        },
+    )
+}
+
+fn started() -> impl Strategy<Value = EventKind> {
+    let names = (name(), name(), name(), name(), name());
+    let bytes = (any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 8]>());
+    (names, bytes, payload(), any::<u32>(), ".*").prop_map(
+        |(names, bytes, input, attempt, identity)| EventKind::WorkflowExecutionStarted {
+            started: Box::new(Started {
+                namespace: Namespace::new(names.0).expect("a name"),
+                workflow_id: WorkflowId::new(names.1).expect("a name"),
+                run_id: RunId::new(RunKey(u64::from(attempt)), bytes.2),
+                workflow_type: WorkflowType::new(names.2).expect("a name"),
+                component: ComponentDigest(bytes.0),
+                task_queue: TaskQueue::new(names.3).expect("a name"),
+                input,
+                random_seed: bytes.1,
+                request_id: RequestId::new(names.4).expect("a name"),
+                identity,
+                attempt,
+            }),
+        },
+    )
+}
+
+fn execution_event() -> impl Strategy<Value = EventKind> {
+    let request = || name().prop_map(|name| RequestId::new(name).expect("a name"));
+    prop_oneof![
+        started(),
+        payload().prop_map(|result| EventKind::WorkflowExecutionCompleted { result }),
+        failure().prop_map(|failure| EventKind::WorkflowExecutionFailed { failure }),
+        failure().prop_map(|failure| EventKind::WorkflowExecutionCanceled { failure }),
+        (".*", ".*", request()).prop_map(|(reason, identity, request_id)| {
+            EventKind::WorkflowExecutionCancelRequested {
+                reason,
+                identity,
+                request_id,
+            }
+        }),
+        (name(), payload(), request(), ".*").prop_map(|(name, input, request_id, identity)| {
+            let name = SignalName::new(name).expect("a name");
+            EventKind::WorkflowExecutionSignaled {
+                name,
+                input,
+                request_id,
+                identity,
+            }
+        }),
+        (".*", ".*").prop_map(
+            |(reason, identity)| EventKind::WorkflowExecutionTerminated { reason, identity }
+        ),
+    ]
+}
+
+fn command_event() -> impl Strategy<Value = EventKind> {
+    let seq = || any::<u32>().prop_map(Seq);
+    prop_oneof![
+        (seq(), name(), payload(), options()).prop_map(|(seq, name, input, options)| {
+            let activity_type = ActivityType::new(name).expect("a name");
+            EventKind::ActivityTaskScheduled {
+                seq,
+                activity_type,
+                input,
+                options,
+            }
+        }),
+        (seq(), payload(), any::<u32>(), ".*", any::<u64>()).prop_map(
+            |(seq, result, attempt, worker, at)| {
+                let started_at = Timestamp(at);
+                EventKind::ActivityTaskCompleted {
+                    seq,
+                    result,
+                    attempt,
+                    worker,
+                    started_at,
+                }
+            }
+        ),
+        (seq(), failure(), any::<u32>(), ".*", retry_state()).prop_map(
+            |(seq, failure, attempt, worker, retry_state)| {
+                EventKind::ActivityTaskFailed {
+                    seq,
+                    failure,
+                    attempt,
+                    worker,
+                    retry_state,
+                }
+            }
+        ),
+        (seq(), failure(), any::<u32>(), retry_state()).prop_map(
+            |(seq, failure, attempt, retry_state)| {
+                EventKind::ActivityTaskTimedOut {
+                    seq,
+                    failure,
+                    attempt,
+                    retry_state,
+                }
+            }
+        ),
+        seq().prop_map(|seq| EventKind::ActivityTaskCancelRequested { seq }),
+        (seq(), failure())
+            .prop_map(|(seq, failure)| EventKind::ActivityTaskCanceled { seq, failure }),
+        (seq(), any::<[u64; 2]>()).prop_map(|(seq, ms)| {
+            let (duration, fire_at) = (Millis(ms[0]), Timestamp(ms[1]));
+            EventKind::TimerStarted {
+                seq,
+                duration,
+                fire_at,
+            }
+        }),
+        seq().prop_map(|seq| EventKind::TimerFired { seq }),
+        seq().prop_map(|seq| EventKind::TimerCanceled { seq }),
+    ]
+}
+
+/// The event after a trip over the wire.
+fn trip(event: &Event) -> Event {
+    let text = serde_json::to_string(&wire::Event::from_model(event.clone())).expect("JSON");
+    let read: wire::Event = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    read.to_model()
+        .unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn events_read_back_equal(
+        kind in prop_oneof![execution_event(), command_event()],
+        number in any::<u64>(),
+        time in any::<u64>(),
+    ) {
+        let event = Event { number: EventNumber(number), time: Timestamp(time), kind };
+        prop_assert_eq!(trip(&event), event);
+    }
+
+    #[test]
+    fn payloads_read_back_equal(payload in payload()) {
+        let text = serde_json::to_string(&wire::Payload::from_model(payload.clone())).expect("JSON");
+        let read: wire::Payload = serde_json::from_str(&text).expect("a value");
+        prop_assert_eq!(read.to_model(), Ok(payload));
+    }
+}
+
+/// The property test draws every kind sooner or later; this says that none was forgotten.
+#[test]
+fn every_kind_of_event_is_drawn() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let strategy = prop_oneof![execution_event(), command_event()];
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..400 {
+        let tree = strategy.new_tree(&mut runner).expect("a value");
+        names.insert(tree.current().name());
+    }
+    assert_eq!(names.len(), 16, "{names:?}");
+}
+
+#[test]
+fn json_stays_readable_and_the_rest_is_wrapped() {
+    let cases = [
+        (Payload::json("{\"n\":  1}"), "{\"n\":  1}"),
+        (
+            Payload::encoded("binary/plain", vec![0, 255]),
+            "{\"$payload\":{\"encoding\":\"binary/plain\",\"data\":\"AP8=\"}}",
+        ),
+        (
+            Payload::json("no json"),
+            "{\"$payload\":{\"encoding\":\"json/plain\",\"data\":\"bm8ganNvbg==\"}}",
+        ),
+    ];
+    for (payload, text) in cases {
+        assert_eq!(wire::Payload::from_model(payload).get(), text);
+    }
+}
+
+#[test]
+fn a_missing_attribute_is_named() {
+    let text = r#"{"number":1,"time":"2026-11-30T00:00:00Z","type":"TimerFired"}"#;
+    let event: wire::Event = serde_json::from_str(text).expect("an event");
+    assert_eq!(event.to_model().unwrap_err().to_string(), "seq: missing");
+}
