@@ -7,7 +7,9 @@ use steadfast_engine::options::{Given, normalise};
 use steadfast_engine::replay::{Matched, Mismatch, Replay};
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
-use steadfast_model::limits::{ACTIVATION_COMMANDS_MAX, PAYLOAD_BYTES_MAX};
+use steadfast_model::limits::{
+    ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
+};
 use steadfast_model::{ActivityType, Event, Millis, Payload, Seq, TaskQueue, Timestamp};
 use steadfast_ports::guest::{ActivityCall, CallOptions, HostCalls, RunInfo, Stop};
 
@@ -73,10 +75,27 @@ impl Calls {
     }
 
     fn issue(&mut self, command: Command) -> Result<(), Stop> {
-        if self.replay.issued_count() >= ACTIVATION_COMMANDS_MAX {
-            return Err(Stop::Limit(format!(
-                "more than {ACTIVATION_COMMANDS_MAX} commands in one activation"
-            )));
+        let events = self.replay.delivered().0;
+        let pending = self.replay.pending_count();
+        let limits = [
+            (
+                self.replay.issued_count() as u64,
+                ACTIVATION_COMMANDS_MAX,
+                "commands in one activation",
+            ),
+            (
+                pending,
+                PENDING_OPERATIONS_MAX,
+                "pending activities and timers",
+            ),
+            (events, HISTORY_EVENTS_MAX, "events in the history"),
+        ];
+        for (count, limit, what) in limits {
+            if count >= limit {
+                return Err(Stop::Limit(format!(
+                    "the run has {count} {what}; the limit is {limit}"
+                )));
+            }
         }
         self.replay.issue(command);
         Ok(())
@@ -91,6 +110,10 @@ impl Calls {
     }
 }
 
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err wants"
+)]
 fn mismatch(mismatch: Mismatch) -> Stop {
     Stop::Nondeterminism(mismatch.to_string())
 }

@@ -45,6 +45,42 @@ pub(crate) struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Reached(pub(crate) u64);
 
+/// Somebody who waits for a run to get on.
+pub(crate) struct Follower {
+    progress: Option<watch::Receiver<Progress>>,
+    shared: Arc<Shared>,
+    run: RunKey,
+}
+
+impl Follower {
+    /// Waits until the run has come so far; `None` when the host stops.
+    pub(crate) async fn wait_for(
+        &mut self,
+        is_there: impl FnMut(&Progress) -> bool,
+    ) -> Option<Progress> {
+        let progress = self.progress.as_mut()?;
+        progress
+            .wait_for(is_there)
+            .await
+            .ok()
+            .map(|progress| progress.clone())
+    }
+}
+
+impl Drop for Follower {
+    /// The last follower of a run takes its entry away.
+    fn drop(&mut self) {
+        self.progress = None;
+        let mut followers = lock(&self.shared.followers);
+        if followers
+            .get(&self.run)
+            .is_some_and(|sender| sender.receiver_count() == 0)
+        {
+            followers.remove(&self.run);
+        }
+    }
+}
+
 /// Work of a pool thread.
 enum Task {
     Load {
@@ -217,23 +253,16 @@ impl Shared {
         receiver.await.map_err(closed)?
     }
 
-    /// Follows a run from now on.
-    pub(crate) fn follow(&self, run: RunKey) -> watch::Receiver<Progress> {
+    /// Follows a run from now on, until the follower is dropped.
+    pub(crate) fn follow(self: &Arc<Self>, run: RunKey) -> Follower {
         let mut followers = lock(&self.followers);
-        followers
+        let sender = followers
             .entry(run)
-            .or_insert_with(|| watch::Sender::new(Progress::default()))
-            .subscribe()
-    }
-
-    /// Forgets a run that nobody follows any more.
-    pub(crate) fn unfollow(&self, run: RunKey) {
-        let mut followers = lock(&self.followers);
-        if followers
-            .get(&run)
-            .is_some_and(|sender| sender.receiver_count() == 0)
-        {
-            followers.remove(&run);
+            .or_insert_with(|| watch::Sender::new(Progress::default()));
+        Follower {
+            progress: Some(sender.subscribe()),
+            shared: self.clone(),
+            run,
         }
     }
 

@@ -46,7 +46,7 @@ impl Shard {
             return;
         }
         for (change, before) in decision.tasks.into_iter().zip(before) {
-            self.task_changed(run, change, before);
+            self.task_changed(run, change, before.as_ref());
         }
         for event in &decision.events {
             self.after_event(run, event);
@@ -57,6 +57,10 @@ impl Shard {
     }
 
     /// Timers that an event ends are known only before it is applied.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events concern no timer, task or record"
+    )]
     fn before_event(&mut self, run: &Run, event: &Event) {
         let key = run.key();
         match &event.kind {
@@ -76,6 +80,10 @@ impl Shard {
         }
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events concern no timer, task or record"
+    )]
     fn after_event(&mut self, run: &mut Run, event: &Event) {
         match &event.kind {
             EventKind::ActivityTaskScheduled { seq, input, .. } => {
@@ -104,14 +112,14 @@ impl Shard {
         }
     }
 
-    fn task_changed(&mut self, run: &mut Run, change: TaskChange, before: Option<ActivityTask>) {
+    fn task_changed(&mut self, run: &mut Run, change: TaskChange, before: Option<&ActivityTask>) {
         let seq = seq_of(&change);
         run.rows.touch(seq);
         let after = match change {
             TaskChange::Put(task) => Some(task),
             TaskChange::Remove(_) => None,
         };
-        if let Some(task) = &before {
+        if let Some(task) = before {
             if let Some(due) = due(task) {
                 self.timers.disarm(&activity_timer(task, due));
             }

@@ -296,9 +296,9 @@ impl Handle {
             return Ok(None);
         };
         let first = read_history(&*self.shared.store, current, EventNumber::FIRST)?;
-        let is_same = first.first().is_some_and(|event| match &event.kind {
-            EventKind::WorkflowExecutionStarted { started } => started.request_id == *request_id,
-            _ => false,
+        let is_same = first.first().is_some_and(|event| {
+            matches!(&event.kind, EventKind::WorkflowExecutionStarted { started }
+                if started.request_id == *request_id)
         });
         if is_same {
             let workflow_id = workflow_id.clone();
@@ -310,11 +310,9 @@ impl Handle {
             })));
         }
         let is_open = !record.status.is_closed();
-        Ok(is_open.then(|| {
-            Err(Error::AlreadyStarted {
-                run_id: record.run_id,
-            })
-        }))
+        Ok(is_open.then_some(Err(Error::AlreadyStarted {
+            run_id: record.run_id,
+        })))
     }
 
     fn new_run(
@@ -555,24 +553,19 @@ impl Handle {
         wait: Option<Duration>,
     ) -> Result<HistoryPage, Error> {
         let run = self.record(target)?.run;
-        let mut progress = self.shared.follow(run);
+        let mut follower = self.shared.follow(run);
         let page = self.history_now(run, from, limit).await;
         let page = match (page, wait) {
             (Ok(page), Some(wait)) if page.events.is_empty() && !page.is_closed => {
                 let wait = wait.min(long_poll_max());
-                let grown = progress.wait_for(|progress| progress.last.0 >= from.0);
+                let grown = follower.wait_for(|progress| progress.last.0 >= from.0);
                 // Not grown in time, or the host stops: an empty page says so.
-                drop(
-                    tokio::time::timeout(wait, grown)
-                        .await
-                        .map(|grown| grown.is_ok()),
-                );
+                drop(tokio::time::timeout(wait, grown).await);
                 self.history_now(run, from, limit).await
             }
             (page, _) => page,
         };
-        drop(progress);
-        self.shared.unfollow(run);
+        drop(follower);
         page
     }
 
@@ -613,22 +606,17 @@ impl Handle {
     }
 
     async fn result_of(&self, run: RunKey, wait: Duration) -> Result<Option<Event>, Error> {
-        let mut progress = self.shared.follow(run);
-        let known = self.close_event(run);
-        let result = match known {
-            Ok(None) if !wait.is_zero() => {
-                let closed = progress.wait_for(|progress| progress.close.is_some());
-                match tokio::time::timeout(wait.min(long_poll_max()), closed).await {
-                    Ok(Ok(progress)) => Ok(progress.close.as_deref().cloned()),
-                    Ok(Err(_)) => Err(Error::Unavailable("the host is shutting down".to_owned())),
-                    Err(_) => Ok(None),
-                }
-            }
-            known => known,
-        };
-        drop(progress);
-        self.shared.unfollow(run);
-        result
+        let mut follower = self.shared.follow(run);
+        let known = self.close_event(run)?;
+        if known.is_some() || wait.is_zero() {
+            return Ok(known);
+        }
+        let closed = follower.wait_for(|progress| progress.close.is_some());
+        match tokio::time::timeout(wait.min(long_poll_max()), closed).await {
+            Ok(Some(progress)) => Ok(progress.close.as_deref().cloned()),
+            Ok(None) => Err(Error::Unavailable("the host is shutting down".to_owned())),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Starts a workflow and waits for its end, at most `wait`: one round trip for short ones.

@@ -130,7 +130,7 @@ impl Shard {
             }
             self.reloads.pop_first();
             for input in self.delayed.remove(&run).unwrap_or_default() {
-                self.to_run(run, input, now);
+                self.give(run, input, now);
             }
             if !self.knows(run) {
                 self.load(run, Input::Touch { run });

@@ -227,7 +227,7 @@ impl Run {
                 Some(Job::Resume { live, events })
             }
             Slot::Absent if self.needs_replay => self.replay_job(),
-            other => {
+            other @ (Slot::Idle(_) | Slot::Absent | Slot::Busy) => {
                 self.slot = other;
                 None
             }

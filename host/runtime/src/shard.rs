@@ -179,7 +179,7 @@ impl Shard {
             | Input::Touch { run }
             | Input::Unblock { run, .. }
             | Input::Retry { run }
-            | Input::ActivityEnded { run, .. } => self.to_run(run, input, now),
+            | Input::ActivityEnded { run, .. } => self.give(run, input, now),
         }
         self.tick_inner(now);
         std::mem::take(&mut self.outputs)
@@ -226,14 +226,14 @@ impl Shard {
         let request = match key.kind {
             TimerKind::Workflow => Request::TimerDue { seq },
             TimerKind::Activity => Request::ActivityDue { seq },
-            TimerKind::Activation => return self.to_run(run, Input::Retry { run }, now),
+            TimerKind::Activation => return self.give(run, Input::Retry { run }, now),
         };
         let input = Input::Request {
             run,
             request: Box::new(request),
             reply: None,
         };
-        self.to_run(run, input, now);
+        self.give(run, input, now);
     }
 
     fn start(&mut self, new: NewRun, reply: ReplyId, now: Timestamp) {
@@ -266,7 +266,7 @@ impl Shard {
     }
 
     /// Gives an input to its run, which is read first if it is not in memory.
-    pub(crate) fn to_run(&mut self, key: RunKey, input: Input, now: Timestamp) {
+    pub(crate) fn give(&mut self, key: RunKey, input: Input, now: Timestamp) {
         match self.runs.remove(&key) {
             Some(mut run) => {
                 self.run_input(&mut run, input, now);
@@ -315,9 +315,10 @@ impl Shard {
         if let Request::ClaimActivity { seq, worker } = request {
             return self.claim_for(run, seq, worker, reply, now);
         }
-        let heartbeat = match &request {
-            Request::Heartbeat { seq, .. } => Some(*seq),
-            _ => None,
+        let heartbeat = if let Request::Heartbeat { seq, .. } = &request {
+            Some(*seq)
+        } else {
+            None
         };
         let result = self.take(run, request, now);
         let Some(reply) = reply else { return };
@@ -405,9 +406,10 @@ impl Shard {
             .flat_map(|f| f.replies)
             .chain(run.held.drain(..));
         for (reply, _) in replies {
-            let error = match error {
-                store::Error::Conflict(text) => CallError::Conflict(text.clone()),
-                other => CallError::Unavailable(other.to_string()),
+            let error = if let store::Error::Conflict(text) = error {
+                CallError::Conflict(text.clone())
+            } else {
+                CallError::Unavailable(error.to_string())
             };
             self.outputs.push(Output::Reply(reply, Err(error)));
         }
@@ -418,7 +420,10 @@ impl Shard {
             store::Error::Poisoned(_) | store::Error::Fenced { .. } | store::Error::Closed => {
                 self.fatal.get_or_insert_with(|| error.clone());
             }
-            _ => {
+            store::Error::Conflict(_)
+            | store::Error::Corrupt(_)
+            | store::Error::Newer { .. }
+            | store::Error::Unavailable(_) => {
                 tracing::warn!(run = key.0, %error, "a commit failed; the run is read again");
                 self.reloads.insert((now.after(RELOAD), key));
             }
@@ -514,11 +519,12 @@ fn block(run: &mut Run, error: &GuestError, now: Timestamp) {
     let attempts = before.as_ref().map_or(0, |b| b.attempts).saturating_add(1);
     let doublings = attempts.saturating_sub(1).min(20);
     let wait = Millis(ACTIVATION_RETRY.0 << doublings).min(ACTIVATION_RETRY_MAX);
-    let message = match error {
-        GuestError::Trap { message, backtrace } if !backtrace.is_empty() => {
-            format!("{message}\n{backtrace}")
-        }
-        other => other.to_string(),
+    let message = if let GuestError::Trap { message, backtrace } = error
+        && !backtrace.is_empty()
+    {
+        format!("{message}\n{backtrace}")
+    } else {
+        error.to_string()
     };
     let retry_at = error.is_retryable().then(|| now.after(wait));
     tracing::warn!(run = run.key().0, workflow_id = %run.record.workflow_id, code = error.code(),

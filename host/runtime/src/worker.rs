@@ -57,9 +57,9 @@ impl std::str::FromStr for TaskToken {
         else {
             return Err(malformed());
         };
-        let run_id = run.parse().map_err(|_| malformed())?;
-        let seq = Seq(seq.parse().map_err(|_| malformed())?);
-        let attempt = attempt.parse().map_err(|_| malformed())?;
+        let run_id = run.parse().ok().ok_or_else(malformed)?;
+        let seq = Seq(seq.parse().ok().ok_or_else(malformed)?);
+        let attempt = attempt.parse().ok().ok_or_else(malformed)?;
         Ok(Self {
             run_id,
             seq,

@@ -110,7 +110,7 @@ pub fn script(rng: &mut Rng) -> (Vec<Op>, Owed) {
                 activity_type: "act".to_owned(),
                 count: 1 + small(rng, 12),
             },
-            3 => Op::Sleep([0, 1, 50, 3000, 70_000][rng.below(5) as usize]),
+            3 => Op::Sleep([0, 1, 50, 3000, 70_000][rng.index(5)]),
             4 => Op::StartTimerAndCancel(rng.below(200)),
             5 => Op::RaceTimerActivity {
                 timer_ms: rng.below(100),
