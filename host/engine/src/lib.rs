@@ -15,6 +15,7 @@ extern crate std;
 
 pub mod activity;
 pub mod decide;
+mod draft;
 pub mod options;
 pub mod random;
 pub mod replay;

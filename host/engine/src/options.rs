@@ -136,6 +136,7 @@ fn retry(given: &Given<'_>) -> Result<RetryPolicy, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned;
     use alloc::string::ToString;
 
     const NOTHING: Given<'static> = Given {

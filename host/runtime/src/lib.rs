@@ -12,6 +12,7 @@ pub mod handle;
 mod host;
 pub mod local;
 pub mod message;
+pub mod reading;
 mod residency;
 pub mod rows;
 mod run;

@@ -1,2 +1,4 @@
+//! Tests of the fakes themselves.
+
 mod guests;
 mod store;

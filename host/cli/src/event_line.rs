@@ -1,0 +1,124 @@
+//! One event of a history as one line.
+
+use steadfast_api::wire::{Event, EventType, Payload, Time};
+
+use crate::duration;
+use crate::output::{Output, Tone, clean};
+use crate::table::fit;
+
+/// Widths of the number, the time and the name.
+const WIDTHS: (usize, usize, usize) = (5, 9, 32);
+
+/// The titles over the lines.
+pub(crate) fn titles(output: &Output) -> String {
+    let (number, time, name) = WIDTHS;
+    let text = format!(
+        "{:>number$}  {:>time$}  {:<name$}  DETAILS",
+        "EVENT", "AFTER", "TYPE"
+    );
+    format!("{}\n", output.paint(Tone::Strong, &text))
+}
+
+/// The line of an event of a run that began at `start`.
+pub(crate) fn line(event: &Event, start: Time, output: &Output) -> String {
+    let (number, time, name) = WIDTHS;
+    let after = format!("+{}", duration::show(event.time.0.since(start.0).0));
+    let kind = format!("{:?}", event.kind);
+    let head = format!("{:>number$}  {after:>time$}  ", event.number);
+    let used = number + time + name + 6;
+    let details = clean(&details(event));
+    let details = match output.width {
+        Some(width) => fit(&details, width.saturating_sub(used).max(12)),
+        None => details,
+    };
+    let blanks = " ".repeat(if details.is_empty() {
+        0
+    } else {
+        (name + 2).saturating_sub(kind.len())
+    });
+    format!(
+        "{head}{}{blanks}{details}\n",
+        output.paint(tone(event.kind), &kind)
+    )
+}
+
+fn tone(kind: EventType) -> Tone {
+    match kind {
+        EventType::WorkflowExecutionCompleted => Tone::Good,
+        EventType::WorkflowExecutionFailed
+        | EventType::WorkflowExecutionTerminated
+        | EventType::ActivityTaskFailed
+        | EventType::ActivityTaskTimedOut => Tone::Bad,
+        EventType::WorkflowExecutionCancelRequested
+        | EventType::WorkflowExecutionCanceled
+        | EventType::ActivityTaskCancelRequested
+        | EventType::ActivityTaskCanceled => Tone::Warning,
+        EventType::WorkflowExecutionStarted
+        | EventType::WorkflowExecutionSignaled
+        | EventType::ActivityTaskScheduled
+        | EventType::ActivityTaskCompleted
+        | EventType::TimerStarted
+        | EventType::TimerFired
+        | EventType::TimerCanceled => Tone::Plain,
+    }
+}
+
+/// The attributes that matter, in a fixed order.
+fn details(event: &Event) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(event.seq.map(|seq| format!("#{seq}")));
+    parts.extend(event.workflow_type.clone());
+    parts.extend(event.activity_type.clone());
+    parts.extend(event.name.clone());
+    parts.extend(event.input.as_ref().map(payload));
+    parts.extend(event.result.as_ref().map(payload));
+    parts.extend(event.failure.as_ref().map(ToString::to_string));
+    parts.extend(event.duration_ms.map(duration::show));
+    parts.extend(event.reason.clone().filter(|reason| !reason.is_empty()));
+    let is_activity_end = event.worker.is_some() || event.retry_state.is_some();
+    if let Some(attempt) = event
+        .attempt
+        .filter(|attempt| is_activity_end && *attempt > 1)
+    {
+        parts.push(format!("(attempt {attempt})"));
+    }
+    parts.extend(event.worker.as_ref().map(|worker| format!("by {worker}")));
+    parts.join(" ")
+}
+
+fn payload(payload: &Payload) -> String {
+    // Cutting it to the terminal comes later; this only spares a megabyte of work.
+    fit(payload.get(), 500)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(text: &str) -> Event {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn events_are_one_line_each() {
+        let completed = event(
+            r#"{"number": 5, "time": "2026-01-31T12:00:02.500Z", "type": "ActivityTaskCompleted",
+                "seq": 2, "result": "pay\n1", "attempt": 3, "worker": "w1",
+                "started_at": "2026-01-31T12:00:01.000Z"}"#,
+        );
+        let start = "2026-01-31T12:00:00.000Z".parse().unwrap();
+        let output = Output::plain(None);
+        let expected = "    5      +2.5s  ActivityTaskCompleted             #2 \"pay\\n1\" (attempt 3) by w1\n";
+        assert_eq!(line(&completed, start, &output), expected);
+        let narrow = Output::plain(Some(60));
+        assert!(line(&completed, start, &narrow).trim_end().chars().count() <= 66);
+    }
+
+    #[test]
+    fn an_event_without_details_ends_with_its_name() {
+        let fired = event(r#"{"number": 7, "time": "2026-01-31T12:00:00Z", "type": "TimerFired"}"#);
+        let start = "2026-01-31T12:00:00.000Z".parse().unwrap();
+        let output = Output::plain(None);
+        assert!(line(&fired, start, &output).ends_with("TimerFired\n"));
+    }
+}

@@ -1,0 +1,232 @@
+//! What callers read: descriptions, histories, results, lists.
+//!
+//! Reads make what memory holds of a run durable first, so nothing is shown that a crash could
+//! take back.
+
+use std::time::Duration;
+
+use steadfast_engine::state::Pending;
+use steadfast_model::limits::{HISTORY_PAGE_MAX, LIST_PAGE_MAX};
+use steadfast_model::{ActivityTask, Event, EventNumber, ExecutionRecord, RunKey, Timestamp};
+use steadfast_ports::store::{self, ListQuery};
+
+use crate::error::Error;
+use crate::handle::{
+    Handle, StartWorkflow, StartedWorkflow, Target, blocking, check_namespace, long_poll_max,
+};
+use crate::message::{Input, ReplyId};
+
+/// Everything known about an execution now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Its summary.
+    pub record: ExecutionRecord,
+    /// Events so far.
+    pub history_length: u64,
+    /// Activities without an outcome.
+    pub activities: Vec<ActivityTask>,
+    /// Timers without an outcome: command number and due time.
+    pub timers: Vec<(u32, Timestamp)>,
+    /// True once somebody asked it to cancel itself.
+    pub cancel_requested: bool,
+}
+
+/// Some events of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// In order.
+    pub events: Vec<Event>,
+    /// Where to read on; `None` after the last event of a closed run.
+    pub next: Option<EventNumber>,
+    /// True if the run has ended.
+    pub is_closed: bool,
+}
+
+impl Handle {
+    /// Everything known about an execution now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn describe(&self, target: &Target) -> Result<Description, Error> {
+        let run = self.record(target)?.run;
+        self.flush(run).await?;
+        let shared = self.shared.clone();
+        blocking(move || {
+            let missing = || Error::NotFound {
+                what: "run",
+                name: run.to_string(),
+            };
+            let loaded = crate::driver::load(&*shared.store, run)?.ok_or_else(missing)?;
+            let state = loaded.execution.state;
+            let timers = state
+                .pending
+                .iter()
+                .filter_map(|(seq, pending)| match pending {
+                    Pending::Timer { fire_at } => Some((seq.0, *fire_at)),
+                    Pending::Activity { .. } => None,
+                });
+            Ok(Description {
+                record: loaded.record,
+                history_length: state.last.0,
+                timers: timers.collect(),
+                cancel_requested: state.cancel_requested,
+                activities: loaded.execution.tasks.into_values().collect(),
+            })
+        })
+        .await
+    }
+
+    /// Makes what memory holds of a run durable, so that reads of the store see it.
+    async fn flush(&self, run: RunKey) -> Result<(), Error> {
+        self.shared
+            .call(run, |reply: ReplyId| Input::Flush { run, reply })
+            .await?;
+        Ok(())
+    }
+
+    /// Reads events from `from`, at most `limit`. With `wait`, an open run's next event is waited
+    /// for when there is none yet.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn history(
+        &self,
+        target: &Target,
+        from: EventNumber,
+        limit: u32,
+        wait: Option<Duration>,
+    ) -> Result<HistoryPage, Error> {
+        let run = self.record(target)?.run;
+        let mut follower = self.shared.follow(run);
+        let page = self.history_now(run, from, limit).await;
+        let page = match (page, wait) {
+            (Ok(page), Some(wait)) if page.events.is_empty() && !page.is_closed => {
+                let wait = wait.min(long_poll_max());
+                let grown = follower.wait_for(|progress| progress.last.0 >= from.0);
+                // Not grown in time, or the host stops: an empty page says so.
+                drop(tokio::time::timeout(wait, grown).await);
+                self.history_now(run, from, limit).await
+            }
+            (page, _) => page,
+        };
+        drop(follower);
+        page
+    }
+
+    async fn history_now(
+        &self,
+        run: RunKey,
+        from: EventNumber,
+        limit: u32,
+    ) -> Result<HistoryPage, Error> {
+        self.flush(run).await?;
+        let shared = self.shared.clone();
+        let limit = limit.clamp(1, HISTORY_PAGE_MAX);
+        blocking(move || {
+            let from = from.max(EventNumber::FIRST);
+            let events = read_page(&*shared.store, run, from, limit)?;
+            let closes = |event: &Event| event.kind.is_close();
+            let is_at_close = events.last().is_some_and(closes);
+            let next = (!is_at_close).then(|| events.last().map_or(from, |e| e.number.plus(1)));
+            let record = shared.store.execution(run)?;
+            let is_closed = record.is_some_and(|record| record.status.is_closed());
+            let is_past_end = events.is_empty() && is_closed;
+            Ok(HistoryPage {
+                events,
+                next: next.filter(|_| !is_past_end),
+                is_closed,
+            })
+        })
+        .await
+    }
+
+    /// Waits for a run's end, at most `wait`, and returns its last event. `None`: still open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn result(&self, target: &Target, wait: Duration) -> Result<Option<Event>, Error> {
+        let run = self.record(target)?.run;
+        self.result_of(run, wait).await
+    }
+
+    async fn result_of(&self, run: RunKey, wait: Duration) -> Result<Option<Event>, Error> {
+        let mut follower = self.shared.follow(run);
+        let known = self.close_event(run)?;
+        if known.is_some() || wait.is_zero() {
+            return Ok(known);
+        }
+        let closed = follower.wait_for(|progress| progress.close.is_some());
+        match tokio::time::timeout(wait.min(long_poll_max()), closed).await {
+            Ok(Some(progress)) => Ok(progress.close.as_deref().cloned()),
+            Ok(None) => Err(Error::Unavailable("the host is shutting down".to_owned())),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Starts a workflow and waits for its end, at most `wait`: one round trip for short ones.
+    ///
+    /// # Errors
+    /// Those of [`Handle::start`].
+    pub async fn execute(
+        &self,
+        start: StartWorkflow,
+        wait: Duration,
+    ) -> Result<(StartedWorkflow, Option<Event>), Error> {
+        let started = self.start(start).await?;
+        let close = self.result_of(started.run_id.key(), wait).await?;
+        Ok((started, close))
+    }
+
+    fn close_event(&self, run: RunKey) -> Result<Option<Event>, Error> {
+        let store = &*self.shared.store;
+        let Some(last) = store.execution(run)?.and_then(|record| record.last_event) else {
+            return Ok(None);
+        };
+        Ok(read_page(store, run, last, 1)?.pop())
+    }
+
+    /// Lists runs, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an unknown namespace.
+    pub async fn list(&self, mut query: ListQuery) -> Result<Vec<ExecutionRecord>, Error> {
+        check_namespace(&query.namespace)?;
+        query.limit = query.limit.clamp(1, LIST_PAGE_MAX as usize);
+        let shared = self.shared.clone();
+        blocking(move || Ok(shared.store.list(&query)?)).await
+    }
+
+    /// Bytes the store takes on disk.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn disk_bytes(&self) -> Result<u64, Error> {
+        let shared = self.shared.clone();
+        blocking(move || Ok(shared.store.disk_bytes()?)).await
+    }
+}
+
+fn read_page(
+    store: &dyn steadfast_ports::Store,
+    run: RunKey,
+    from: EventNumber,
+    limit: u32,
+) -> Result<Vec<Event>, Error> {
+    let mut events = Vec::new();
+    let mut next = from;
+    let limit = limit as usize;
+    while events.len() < limit {
+        let chunks = store.history(run, next, 256 * 1024)?;
+        if chunks.is_empty() {
+            break;
+        }
+        for chunk in chunks {
+            next = chunk.end();
+            let decoded = chunk.decode_into(&mut events);
+            decoded.map_err(|error| store::Error::Corrupt(error.to_string()))?;
+        }
+        events.retain(|event| event.number >= from);
+    }
+    events.truncate(limit);
+    Ok(events)
+}

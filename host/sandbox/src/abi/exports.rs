@@ -1,0 +1,126 @@
+//! The exports of a guest, found and checked once per instance.
+
+use steadfast_model::{Event, Payload};
+use wasmtime::Store;
+use wasmtime::component::{Component, ComponentExportIndex, Instance};
+
+use super::lift::{DescriptionValue, StepValue};
+use super::lower::EventRef;
+use crate::state::State;
+use crate::trusted::{Export, ResumeParams, StartParams};
+
+/// Where a component keeps its exports.
+pub(crate) struct Indexes {
+    describe: ComponentExportIndex,
+    start: ComponentExportIndex,
+    resume: ComponentExportIndex,
+}
+
+impl Indexes {
+    /// Finds the exports of the world `workflow`; `None` when one is missing.
+    pub(crate) fn find(component: &Component) -> Option<Self> {
+        Some(Self {
+            describe: component.get_export_index(None, "describe")?,
+            start: component.get_export_index(None, "start")?,
+            resume: component.get_export_index(None, "resume")?,
+        })
+    }
+}
+
+/// The functions that drive one instance.
+pub(crate) struct Exports {
+    start: Export<StartParams>,
+    resume: Export<ResumeParams>,
+}
+
+impl Exports {
+    /// Looks the exports of an instance up and checks their types.
+    ///
+    /// # Errors
+    /// wasmtime's, naming the function and how its type differs.
+    pub(crate) fn new(
+        store: &mut Store<State>,
+        instance: &Instance,
+        indexes: &Indexes,
+    ) -> wasmtime::Result<Self> {
+        let start = function(store, instance, indexes.start, "start")?;
+        let resume = function(store, instance, indexes.resume, "resume")?;
+        Ok(Self {
+            start: Export::new(start, store).map_err(|e| e.context("export `start`"))?,
+            resume: Export::new(resume, store).map_err(|e| e.context("export `resume`"))?,
+        })
+    }
+
+    /// Calls `start`.
+    ///
+    /// # Errors
+    /// The guest's trap, or the error of a host call.
+    pub(crate) fn start(
+        &self,
+        store: &mut Store<State>,
+        workflow_type: &str,
+        input: &Payload,
+    ) -> wasmtime::Result<StepValue> {
+        self.start.call(store, (workflow_type, input.into()))
+    }
+
+    /// Calls `resume`.
+    ///
+    /// # Errors
+    /// The guest's trap, or the error of a host call; an event that guests are not told about.
+    pub(crate) fn resume(
+        &self,
+        store: &mut Store<State>,
+        events: &[Event],
+    ) -> wasmtime::Result<StepValue> {
+        // One event at a time is the rule, and then nothing is allocated.
+        if let [event] = events {
+            return self.resume.call(store, (&[view(event)?],));
+        }
+        let views = events.iter().map(view).collect::<Result<Vec<_>, _>>()?;
+        self.resume.call(store, (&views,))
+    }
+}
+
+/// An event that guests are not told about was to be delivered: a bug of the caller.
+#[derive(Debug, thiserror::Error)]
+#[error("event {number} ({kind}) is not delivered to guests")]
+pub(crate) struct NotDelivered {
+    number: u64,
+    kind: &'static str,
+}
+
+fn view(event: &Event) -> Result<EventRef<'_>, NotDelivered> {
+    EventRef::new(event).ok_or(NotDelivered {
+        number: event.number.0,
+        kind: event.kind.name(),
+    })
+}
+
+fn function(
+    store: &mut Store<State>,
+    instance: &Instance,
+    index: ComponentExportIndex,
+    name: &str,
+) -> wasmtime::Result<wasmtime::component::Func> {
+    instance
+        .get_func(&mut *store, index)
+        .ok_or_else(|| wasmtime::Error::msg(format!("export `{name}` is not a function")))
+}
+
+/// Calls `describe` once.
+///
+/// # Errors
+/// The guest's trap, or the error of a host call.
+pub(crate) fn describe(
+    store: &mut Store<State>,
+    instance: &Instance,
+    indexes: &Indexes,
+) -> wasmtime::Result<DescriptionValue> {
+    let describe = function(store, instance, indexes.describe, "describe")?;
+    let describe = describe
+        .typed::<(), (DescriptionValue,)>(&*store)
+        .map_err(|e| e.context("export `describe`"))?;
+    let (description,) = describe.call(store, ())?;
+    Ok(description)
+}

@@ -1,0 +1,260 @@
+//! What guests give to the host. Import arguments stay in the guest's memory until they are read;
+//! results of exports are owned, because the guest frees them when its call ends.
+
+use steadfast_model::command::{LogLevel, Step};
+use steadfast_model::component::{MessageDescription, WorkflowDescription};
+use steadfast_model::{ComponentDescription, Failure, FailureKind, Frame, Millis, Payload, Seq};
+use wasmtime::component::{ComponentType, Lift, WasmList, WasmStr};
+
+/// `types.payload` as an import's argument.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct PayloadArg {
+    pub(crate) encoding: WasmStr,
+    pub(crate) data: WasmList<u8>,
+}
+
+/// `activities.activity-options`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct OptionsArg {
+    #[component(name = "schedule-to-close-ms")]
+    pub(crate) schedule_to_close_ms: u64,
+    #[component(name = "schedule-to-start-ms")]
+    pub(crate) schedule_to_start_ms: u64,
+    #[component(name = "start-to-close-ms")]
+    pub(crate) start_to_close_ms: u64,
+    #[component(name = "heartbeat-ms")]
+    pub(crate) heartbeat_ms: u64,
+    #[component(name = "initial-interval-ms")]
+    pub(crate) initial_interval_ms: u64,
+    #[component(name = "backoff-permille")]
+    pub(crate) backoff_permille: u32,
+    #[component(name = "maximum-interval-ms")]
+    pub(crate) maximum_interval_ms: u64,
+    #[component(name = "maximum-attempts")]
+    pub(crate) maximum_attempts: u32,
+    pub(crate) settings: WasmList<(WasmStr, WasmStr)>,
+}
+
+/// `log.level`.
+#[derive(ComponentType, Lift, Clone, Copy)]
+#[component(enum)]
+#[repr(u8)]
+#[allow(
+    dead_code,
+    reason = "only the derived `Lift` makes values, out of numbers"
+)]
+pub(crate) enum LevelArg {
+    #[component(name = "debug")]
+    Debug,
+    #[component(name = "info")]
+    Info,
+    #[component(name = "warn")]
+    Warn,
+    #[component(name = "error")]
+    Error,
+}
+
+impl From<LevelArg> for LogLevel {
+    fn from(level: LevelArg) -> Self {
+        match level {
+            LevelArg::Debug => Self::Debug,
+            LevelArg::Info => Self::Info,
+            LevelArg::Warn => Self::Warn,
+            LevelArg::Error => Self::Error,
+        }
+    }
+}
+
+/// `types.payload` in a result.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct PayloadValue {
+    encoding: String,
+    data: Vec<u8>,
+}
+
+impl From<PayloadValue> for Payload {
+    fn from(value: PayloadValue) -> Self {
+        Self::encoded(&value.encoding, value.data)
+    }
+}
+
+/// `types.failure-kind`, both ways.
+#[derive(ComponentType, Lift, wasmtime::component::Lower, Clone, Copy)]
+#[component(enum)]
+#[repr(u8)]
+pub(crate) enum KindValue {
+    #[component(name = "application")]
+    Application,
+    #[component(name = "timeout")]
+    Timeout,
+    #[component(name = "canceled")]
+    Canceled,
+    #[component(name = "terminated")]
+    Terminated,
+    #[component(name = "server")]
+    Server,
+    #[component(name = "activity")]
+    Activity,
+}
+
+impl From<KindValue> for FailureKind {
+    fn from(kind: KindValue) -> Self {
+        match kind {
+            KindValue::Application => Self::Application,
+            KindValue::Timeout => Self::Timeout,
+            KindValue::Canceled => Self::Canceled,
+            KindValue::Terminated => Self::Terminated,
+            KindValue::Server => Self::Server,
+            KindValue::Activity => Self::Activity,
+        }
+    }
+}
+
+/// `types.failure-frame` in a result.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct FrameValue {
+    kind: KindValue,
+    message: String,
+    code: String,
+    #[component(name = "non-retryable")]
+    non_retryable: bool,
+    #[component(name = "next-retry-delay-ms")]
+    next_retry_delay_ms: u64,
+    #[component(name = "stack-trace")]
+    stack_trace: String,
+    details: Option<PayloadValue>,
+}
+
+impl From<FrameValue> for Frame {
+    fn from(value: FrameValue) -> Self {
+        Self {
+            kind: value.kind.into(),
+            message: value.message,
+            code: value.code,
+            non_retryable: value.non_retryable,
+            next_retry_delay: Millis(value.next_retry_delay_ms).capped(),
+            stack_trace: value.stack_trace,
+            details: value.details.map(Payload::from),
+        }
+    }
+}
+
+/// `types.failure` in a result.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct FailureValue {
+    frames: Vec<FrameValue>,
+}
+
+impl From<FailureValue> for Failure {
+    fn from(value: FailureValue) -> Self {
+        Self::from_frames(value.frames.into_iter().map(Frame::from).collect())
+    }
+}
+
+/// `events.step`.
+#[derive(ComponentType, Lift)]
+#[component(variant)]
+pub(crate) enum StepValue {
+    #[component(name = "blocked")]
+    Blocked,
+    #[component(name = "completed")]
+    Completed(PayloadValue),
+    #[component(name = "failed")]
+    Failed(FailureValue),
+    #[component(name = "canceled")]
+    Canceled(FailureValue),
+    #[component(name = "unknown-operation")]
+    UnknownOperation(u32),
+}
+
+impl From<StepValue> for Step {
+    fn from(value: StepValue) -> Self {
+        match value {
+            StepValue::Blocked => Self::Blocked,
+            StepValue::Completed(payload) => Self::Completed(payload.into()),
+            StepValue::Failed(failure) => Self::Failed(failure.into()),
+            StepValue::Canceled(failure) => Self::Canceled(failure.into()),
+            StepValue::UnknownOperation(operation) => Self::UnknownOperation(Seq(operation)),
+        }
+    }
+}
+
+/// `description.message-description`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct MessageValue {
+    name: String,
+    doc: String,
+    #[component(name = "input-schema")]
+    input_schema: String,
+    #[component(name = "output-schema")]
+    output_schema: String,
+}
+
+impl From<MessageValue> for MessageDescription {
+    fn from(value: MessageValue) -> Self {
+        Self {
+            name: value.name,
+            doc: value.doc,
+            input_schema: value.input_schema,
+            output_schema: value.output_schema,
+        }
+    }
+}
+
+/// `description.workflow-description`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct WorkflowValue {
+    name: String,
+    doc: String,
+    #[component(name = "input-schema")]
+    input_schema: String,
+    #[component(name = "output-schema")]
+    output_schema: String,
+    signals: Vec<MessageValue>,
+    queries: Vec<MessageValue>,
+    updates: Vec<MessageValue>,
+}
+
+impl From<WorkflowValue> for WorkflowDescription {
+    fn from(value: WorkflowValue) -> Self {
+        let messages = |list: Vec<MessageValue>| list.into_iter().map(Into::into).collect();
+        Self {
+            name: value.name,
+            doc: value.doc,
+            input_schema: value.input_schema,
+            output_schema: value.output_schema,
+            signals: messages(value.signals),
+            queries: messages(value.queries),
+            updates: messages(value.updates),
+        }
+    }
+}
+
+/// `description.component-description`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct DescriptionValue {
+    sdk: String,
+    #[component(name = "resume-batch-max")]
+    resume_batch_max: u32,
+    workflows: Vec<WorkflowValue>,
+}
+
+impl DescriptionValue {
+    /// The description, with the imports that the component was seen to have.
+    pub(crate) fn with_imports(self, imports: Vec<String>) -> ComponentDescription {
+        ComponentDescription {
+            sdk: self.sdk,
+            resume_batch_max: self.resume_batch_max,
+            workflows: self.workflows.into_iter().map(Into::into).collect(),
+            imports,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What guests get from the host: views that borrow from the model, so that payload bytes are
+//! copied once, straight into the guest's memory.
+
+use steadfast_model::{Event, EventKind, Failure, FailureKind, Frame, Payload, Seq};
+use steadfast_ports::guest::RunInfo;
+use wasmtime::component::{ComponentType, Lower};
+
+use super::lift::KindValue;
+
+/// `types.payload`.
+#[derive(ComponentType, Lower, Clone, Copy)]
+#[component(record)]
+pub(crate) struct PayloadRef<'a> {
+    encoding: &'a str,
+    data: &'a [u8],
+}
+
+impl PayloadRef<'_> {
+    /// What a timer gives when it fires.
+    const EMPTY: Self = Self {
+        encoding: "",
+        data: &[],
+    };
+}
+
+impl<'a> From<&'a Payload> for PayloadRef<'a> {
+    fn from(payload: &'a Payload) -> Self {
+        Self {
+            encoding: &payload.encoding,
+            data: &payload.data,
+        }
+    }
+}
+
+/// `types.failure-frame`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct FrameRef<'a> {
+    kind: KindValue,
+    message: &'a str,
+    code: &'a str,
+    #[component(name = "non-retryable")]
+    non_retryable: bool,
+    #[component(name = "next-retry-delay-ms")]
+    next_retry_delay_ms: u64,
+    #[component(name = "stack-trace")]
+    stack_trace: &'a str,
+    details: Option<PayloadRef<'a>>,
+}
+
+impl<'a> From<&'a Frame> for FrameRef<'a> {
+    fn from(frame: &'a Frame) -> Self {
+        let kind = match frame.kind {
+            FailureKind::Application => KindValue::Application,
+            FailureKind::Timeout => KindValue::Timeout,
+            FailureKind::Canceled => KindValue::Canceled,
+            FailureKind::Terminated => KindValue::Terminated,
+            FailureKind::Server => KindValue::Server,
+            FailureKind::Activity => KindValue::Activity,
+        };
+        Self {
+            kind,
+            message: &frame.message,
+            code: &frame.code,
+            non_retryable: frame.non_retryable,
+            next_retry_delay_ms: frame.next_retry_delay.0,
+            stack_trace: &frame.stack_trace,
+            details: frame.details.as_ref().map(PayloadRef::from),
+        }
+    }
+}
+
+/// `types.failure`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct FailureRef<'a> {
+    frames: Vec<FrameRef<'a>>,
+}
+
+impl<'a> From<&'a Failure> for FailureRef<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self {
+            frames: failure.frames().iter().map(FrameRef::from).collect(),
+        }
+    }
+}
+
+/// `events.signal`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct SignalRef<'a> {
+    name: &'a str,
+    input: PayloadRef<'a>,
+}
+
+/// `events.resolution`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct ResolutionRef<'a> {
+    operation: u32,
+    outcome: Result<PayloadRef<'a>, FailureRef<'a>>,
+}
+
+/// `events.event-kind`.
+#[derive(ComponentType, Lower)]
+#[component(variant)]
+pub(crate) enum EventKindRef<'a> {
+    #[component(name = "resolved")]
+    Resolved(ResolutionRef<'a>),
+    #[component(name = "signaled")]
+    Signaled(SignalRef<'a>),
+    #[component(name = "cancel-requested")]
+    CancelRequested(&'a str),
+}
+
+/// `events.event`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct EventRef<'a> {
+    number: u64,
+    #[component(name = "time-ms")]
+    time_ms: u64,
+    kind: EventKindRef<'a>,
+}
+
+impl<'a> EventRef<'a> {
+    /// The event as the guest sees it; `None` for one that guests are not told about.
+    pub(crate) fn new(event: &'a Event) -> Option<Self> {
+        let kind = match &event.kind {
+            EventKind::ActivityTaskCompleted { seq, result, .. } => {
+                resolved(*seq, Ok(result.into()))
+            }
+            EventKind::ActivityTaskFailed { seq, failure, .. }
+            | EventKind::ActivityTaskTimedOut { seq, failure, .. }
+            | EventKind::ActivityTaskCanceled { seq, failure } => {
+                resolved(*seq, Err(failure.into()))
+            }
+            EventKind::TimerFired { seq } => resolved(*seq, Ok(PayloadRef::EMPTY)),
+            EventKind::WorkflowExecutionSignaled { name, input, .. } => {
+                EventKindRef::Signaled(SignalRef {
+                    name: name.as_str(),
+                    input: input.into(),
+                })
+            }
+            EventKind::WorkflowExecutionCancelRequested { reason, .. } => {
+                EventKindRef::CancelRequested(reason)
+            }
+            EventKind::WorkflowExecutionStarted { .. }
+            | EventKind::WorkflowExecutionCompleted { .. }
+            | EventKind::WorkflowExecutionFailed { .. }
+            | EventKind::WorkflowExecutionCanceled { .. }
+            | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::ActivityTaskScheduled { .. }
+            | EventKind::ActivityTaskCancelRequested { .. }
+            | EventKind::TimerStarted { .. }
+            | EventKind::TimerCanceled { .. } => return None,
+        };
+        Some(Self {
+            number: event.number.0,
+            time_ms: event.time.0,
+            kind,
+        })
+    }
+}
+
+fn resolved<'a>(seq: Seq, outcome: Result<PayloadRef<'a>, FailureRef<'a>>) -> EventKindRef<'a> {
+    EventKindRef::Resolved(ResolutionRef {
+        operation: seq.0,
+        outcome,
+    })
+}
+
+/// `workflow-info.info`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct InfoValue {
+    namespace: String,
+    #[component(name = "workflow-id")]
+    workflow_id: String,
+    #[component(name = "run-id")]
+    run_id: String,
+    #[component(name = "workflow-type")]
+    workflow_type: String,
+    #[component(name = "task-queue")]
+    task_queue: String,
+    attempt: u32,
+    #[component(name = "started-ms")]
+    started_ms: u64,
+}
+
+impl From<&RunInfo> for InfoValue {
+    fn from(info: &RunInfo) -> Self {
+        Self {
+            namespace: info.namespace.clone(),
+            workflow_id: info.workflow_id.clone(),
+            run_id: info.run_id.to_string(),
+            workflow_type: info.workflow_type.clone(),
+            task_queue: info.task_queue.clone(),
+            attempt: info.attempt,
+            started_ms: info.started.0,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The WIT package `steadfast:workflow@0.1.0` in Rust types: what guests give ([`lift`]), what
+//! they get ([`lower`]), what they call ([`imports`]) and what they offer ([`exports`]).
+//!
+//! Bindings are written by hand, because generated ones copy every argument; the check that they
+//! agree with the WIT is wasmtime's own type check when a component is linked.
+
+pub(crate) mod exports;
+pub(crate) mod imports;
+pub(crate) mod lift;
+pub(crate) mod lower;
+
+/// The package, and the version, that this module speaks.
+pub(crate) const PACKAGE: &str = "steadfast:workflow/";
+/// Version suffix of its interfaces.
+pub(crate) const VERSION: &str = "@0.1.0";
+
+/// Interfaces of the `workflow` world that hold only types: nothing is linked for them.
+pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
+
+/// Interfaces of the `workflow` world with functions, and those functions.
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 6] = [
+    ("activities", &["schedule", "cancel"]),
+    ("timers", &["start", "cancel"]),
+    ("clock", &["now"]),
+    ("random", &["random-bytes"]),
+    ("log", &["write"]),
+    ("workflow-info", &["get", "history-length"]),
+];
+
+/// Exports of the `workflow` world.
+pub(crate) const EXPORTS: [&str; 3] = ["describe", "start", "resume"];

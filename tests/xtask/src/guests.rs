@@ -1,0 +1,74 @@
+//! Building the host and the sample workflows.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::paths::Paths;
+use crate::process;
+
+/// The target of the samples.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The samples in Rust, by folder.
+pub(crate) const ALL: &[&str] = &["order", "fan-out", "account", "bench"];
+
+/// Builds the host and returns its binary.
+pub(crate) fn build_host(paths: &Paths, profile: &str) -> Result<PathBuf> {
+    let mut command = Command::new(process::cargo());
+    command.args(["build", "--package", "steadfast", "--profile", profile]);
+    process::run(command.current_dir(&paths.root))?;
+    Ok(paths.host_binary(profile))
+}
+
+/// Builds samples with the host's own `component build`, and returns the folder of the components.
+pub(crate) fn build(
+    paths: &Paths,
+    host: &Path,
+    samples: &[&str],
+    out: Option<&Path>,
+) -> Result<PathBuf> {
+    ensure_target(paths)?;
+    let folder = out.map_or_else(|| paths.guests(), Path::to_owned);
+    let folder = std::path::absolute(folder)?;
+    for sample in samples {
+        let mut command = Command::new(host);
+        command
+            .args(["component", "build"])
+            .arg(format!("workflows/{sample}/rust"))
+            .arg("--out")
+            .arg(folder.join(format!("{sample}.wasm")))
+            .env("CARGO_TARGET_DIR", paths.guests_target())
+            .current_dir(&paths.root);
+        process::run(&mut command)?;
+    }
+    Ok(folder)
+}
+
+/// Installs the samples' target unless it is there already, which works offline.
+pub(crate) fn ensure_target(paths: &Paths) -> Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "sysroot"]).current_dir(&paths.root);
+    let sysroot = process::capture(&mut rustc)?.stdout;
+    if Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(TARGET)
+        .join("lib")
+        .is_dir()
+    {
+        return Ok(());
+    }
+    println!("the target {TARGET} is missing: rustup target add {TARGET}");
+    let mut rustup = Command::new("rustup");
+    if process::run(
+        rustup
+            .args(["target", "add", TARGET])
+            .current_dir(&paths.root),
+    )
+    .is_err()
+    {
+        bail!("the target {TARGET} could not be installed; it is needed to build workflows");
+    }
+    Ok(())
+}
