@@ -1,5 +1,6 @@
 //! The whole host, with real threads, over fakes: what an embedding program sees.
 #![allow(
+    clippy::wildcard_enum_match_arm,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,

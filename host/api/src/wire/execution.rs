@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use steadfast_model as model;
 use steadfast_model::{EventKind, ExecutionRecord};
-use steadfast_runtime::handle;
+use steadfast_runtime::reading::Description as Known;
 use utoipa::ToSchema;
 
 use crate::wire::{ActivityOptions, Failure, Payload, Time, is_false, present};
@@ -358,7 +358,7 @@ impl Execution {
 impl Description {
     /// The wire form of a description.
     #[must_use]
-    pub fn from_model(description: handle::Description) -> Self {
+    pub fn from_model(description: Known) -> Self {
         let activities = description.activities.into_iter();
         let timers = description.timers.into_iter();
         Self {

@@ -2,6 +2,8 @@
 //! the fold of the history is the live state, a decision is a function of its input, `apply` takes
 //! what `decide` emits, numbers are dense, time never runs backwards, stored forms read back.
 #![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_pass_by_value,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -1,6 +1,7 @@
 //! Laws of replay: a small scripted guest is driven live to record a history, and its history is
 //! then replayed whole, cut anywhere, and into guests that were changed.
 #![allow(
+    clippy::wildcard_enum_match_arm,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
