@@ -12,6 +12,7 @@ mod admit;
 pub mod build;
 mod cache;
 mod config;
+mod effort;
 mod fault;
 mod instance;
 mod limit;

@@ -8,13 +8,13 @@
 use steadfast_model::limits::COMPONENT_BYTES_MAX;
 use steadfast_ports::guest::Refusal;
 use wasmparser::{
-    ComponentExternalKind, ComponentInstance, ComponentTypeRef, Encoding, MemoryType, Parser,
-    Payload, TableType, TypeBounds, Validator,
+    ComponentExternalKind, ComponentInstance, ComponentTypeRef, Encoding, FunctionBody, MemoryType,
+    Parser, Payload, TableType, TypeBounds, Validator,
 };
 
-use crate::config;
 use crate::limit::PARTS_MAX;
 use crate::options::Options;
+use crate::{config, effort};
 
 /// Components inside components inside components.
 const DEPTH_MAX: usize = 8;
@@ -29,8 +29,13 @@ const FUNCTIONS_MAX: u64 = 200_000;
 const TYPES_MAX: u64 = 100_000;
 /// Imports, exports, globals, aliases, segments, canonical functions and custom sections, each.
 const ITEMS_MAX: u64 = 200_000;
-/// The largest function body in bytes: compile time and memory grow faster than the body.
+/// The largest function body in bytes.
 const FUNCTION_BYTES_MAX: u64 = 1024 * 1024;
+/// The longest estimated compilation of one function, which no other core can help with. The
+/// compiler's memory grows with it: about 400 MB at the limit.
+const FUNCTION_NS_MAX: u64 = 15_000_000_000;
+/// The longest estimated compilation of all functions on one core.
+const COMPONENT_NS_MAX: u64 = 240_000_000_000;
 
 /// The outside of a component.
 #[derive(Debug, Default)]
@@ -116,6 +121,7 @@ struct Counter<'a> {
     items: u64,
     memory_pages: u64,
     table_elements: u64,
+    compile_ns: u64,
 }
 
 impl<'a> Counter<'a> {
@@ -132,6 +138,7 @@ impl<'a> Counter<'a> {
             items: 0,
             memory_pages: 0,
             table_elements: 0,
+            compile_ns: 0,
         }
     }
 
@@ -168,10 +175,7 @@ impl<'a> Counter<'a> {
             Payload::TableSection(s) => s
                 .into_iter()
                 .try_for_each(|table| self.table(table.map_err(malformed)?.ty)),
-            Payload::CodeSectionEntry(body) => {
-                let range = body.range();
-                check_body(range.end.saturating_sub(range.start))
-            }
+            Payload::CodeSectionEntry(body) => self.body(&body),
             Payload::InstanceSection(s) => {
                 let max = u64::try_from(PARTS_MAX).unwrap_or(u64::MAX);
                 add(&mut self.core_instances, s.count(), max, "core instances")
@@ -208,6 +212,26 @@ impl<'a> Counter<'a> {
             ITEMS_MAX,
             "imports, exports, globals and segments",
         )
+    }
+
+    fn body(&mut self, body: &FunctionBody<'_>) -> Result<(), Refusal> {
+        let range = body.range();
+        let bytes = range.end.saturating_sub(range.start);
+        if bytes > FUNCTION_BYTES_MAX {
+            let text = format!(
+                "one of its functions is {bytes} bytes long; the limit is {FUNCTION_BYTES_MAX}"
+            );
+            return Err(Refusal::TooLarge(text));
+        }
+        let ns = effort::nanoseconds(body).map_err(malformed)?;
+        self.compile_ns = self.compile_ns.saturating_add(ns);
+        if ns > FUNCTION_NS_MAX {
+            return Err(too_slow("one of its functions", ns, FUNCTION_NS_MAX));
+        }
+        if self.compile_ns > COMPONENT_NS_MAX {
+            return Err(too_slow("it", self.compile_ns, COMPONENT_NS_MAX));
+        }
+        Ok(())
     }
 
     fn memory(&mut self, memory: MemoryType) -> Result<(), Refusal> {
@@ -278,13 +302,11 @@ impl<'a> Counter<'a> {
     }
 }
 
-fn check_body(bytes: u64) -> Result<(), Refusal> {
-    if bytes <= FUNCTION_BYTES_MAX {
-        return Ok(());
-    }
-    let text =
-        format!("one of its functions is {bytes} bytes long; the limit is {FUNCTION_BYTES_MAX}");
-    Err(Refusal::TooLarge(text))
+fn too_slow(what: &str, ns: u64, ns_max: u64) -> Refusal {
+    let (seconds, limit) = (ns / 1_000_000_000, ns_max / 1_000_000_000);
+    Refusal::TooLarge(format!(
+        "{what} would take about {seconds} s to compile; the limit is {limit} s"
+    ))
 }
 
 fn add(sum: &mut u64, count: u32, max: u64, what: &str) -> Result<(), Refusal> {

@@ -11,9 +11,8 @@ use crate::{guests, process};
 pub(crate) fn run(paths: &Paths, json: Option<&Path>, names: &[String]) -> Result<()> {
     let host = guests::build_host(paths, "release")?;
     let components = guests::build(paths, &host, guests::ALL, None)?;
-    let mut command = Command::new(process::cargo());
+    let mut command = Command::new(host.with_file_name("steadfast-bench"));
     command
-        .args(["run", "--release", "--package", "steadfast-bench", "--"])
         .args(names)
         .env("STEADFAST_BIN", &host)
         .env("STEADFAST_GUESTS", &components)

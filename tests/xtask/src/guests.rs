@@ -17,7 +17,16 @@ pub(crate) const ALL: &[&str] = &["order", "fan-out", "account", "bench"];
 /// Builds the host and returns its binary.
 pub(crate) fn build_host(paths: &Paths, profile: &str) -> Result<PathBuf> {
     let mut command = Command::new(process::cargo());
-    command.args(["build", "--package", "steadfast", "--profile", profile]);
+    // Everything at once, always: cargo gives shared dependencies other features for other
+    // selections, and wasmtime would be built once more for each.
+    let selection: &[&str] = if profile == "release" {
+        &["--package", "steadfast", "--package", "steadfast-bench"]
+    } else {
+        &["--workspace", "--all-targets"]
+    };
+    command
+        .args(["build", "--profile", profile])
+        .args(selection);
     process::run(command.current_dir(&paths.root))?;
     Ok(paths.host_binary(profile))
 }
