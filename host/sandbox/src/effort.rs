@@ -6,7 +6,7 @@
 //! with functions made to be bad in one way each; for ordinary code the sum is a few times too
 //! high, which the limits allow for.
 
-use wasmparser::{BinaryReaderError, FunctionBody, Operator};
+use wasmparser::{BinaryReaderError, BlockType, FunctionBody, Operator};
 
 /// Every byte.
 const BYTE_NS: u64 = 2_000;
@@ -19,7 +19,13 @@ const LOOP_IN_LOOP_NS: u64 = 600;
 /// Every variable that a jump brings to its target.
 const CARRIED_NS: u64 = 5_000;
 
-/// Estimates one function.
+/// Most parameters of a function type.
+pub(crate) const PARAMETERS_MAX: usize = 256;
+/// Most results of a function type. A call of two bytes may produce so many values; compilers
+/// give one, or two with the multi-value proposal.
+pub(crate) const RESULTS_MAX: usize = 16;
+
+/// Estimates one function of a module whose function types are within the two limits above.
 ///
 /// # Errors
 /// The parser's, when the body is malformed.
@@ -73,6 +79,18 @@ struct Label {
     is_target: bool,
     /// Assignments before the block.
     assigned_before: u64,
+    /// Values that a jump takes along from the operand stack; the most possible.
+    operands: u64,
+}
+
+/// Values that a jump to a block of this type takes along; the most possible.
+fn operands(ty: BlockType, is_loop: bool) -> u64 {
+    match (ty, is_loop) {
+        (BlockType::Empty, _) | (BlockType::Type(_), true) => 0,
+        (BlockType::Type(_), false) => 1,
+        (BlockType::FuncType(_), false) => u64::try_from(RESULTS_MAX).unwrap_or(u64::MAX),
+        (BlockType::FuncType(_), true) => u64::try_from(PARAMETERS_MAX).unwrap_or(u64::MAX),
+    }
 }
 
 impl Flow {
@@ -82,10 +100,10 @@ impl Flow {
     )]
     fn operator(&mut self, operator: &Operator<'_>) -> Result<(), BinaryReaderError> {
         match operator {
-            Operator::Block { .. } => self.open(false, false),
+            Operator::Block { blockty } => self.open(*blockty, false, false),
             // The two ways through an `if` meet at its end.
-            Operator::If { .. } => self.open(false, true),
-            Operator::Loop { .. } => self.open(true, false),
+            Operator::If { blockty } => self.open(*blockty, false, true),
+            Operator::Loop { blockty } => self.open(*blockty, true, false),
             Operator::Else => self.blocks = self.blocks.saturating_add(1),
             Operator::End => self.close(),
             Operator::LocalSet { .. } | Operator::LocalTee { .. } => {
@@ -105,16 +123,23 @@ impl Flow {
         Ok(())
     }
 
-    fn open(&mut self, is_loop: bool, is_target: bool) {
+    #[allow(
+        clippy::fn_params_excessive_bools,
+        reason = "two facts about a block that do not depend on each other"
+    )]
+    fn open(&mut self, ty: BlockType, is_loop: bool, is_target: bool) {
         self.blocks = self.blocks.saturating_add(1);
         if is_loop {
             self.loops += 1;
             self.loops_in_loops = self.loops_in_loops.saturating_add(self.loops);
         }
+        let operands = operands(ty, is_loop);
+        let assigned_before = self.assigned;
         self.labels.push(Label {
             is_loop,
             is_target,
-            assigned_before: self.assigned,
+            assigned_before,
+            operands,
         });
     }
 
@@ -125,7 +150,7 @@ impl Flow {
         if label.is_loop {
             self.loops = self.loops.saturating_sub(1);
         } else if label.is_target {
-            self.carry(label.assigned_before);
+            self.carry(label.assigned_before, label.operands);
         }
     }
 
@@ -141,17 +166,20 @@ impl Flow {
             return;
         };
         label.is_target = true;
-        let before = label.assigned_before;
-        self.carry(before);
+        let (assigned_before, operands) = (label.assigned_before, label.operands);
+        self.carry(assigned_before, operands);
     }
 
-    /// A jump brings those variables to its target that were assigned since the target's block
-    /// began; at most all of them.
-    fn carry(&mut self, assigned_before: u64) {
-        let carried = self
+    /// A jump brings its operands to the target, and those variables that were assigned since the
+    /// target's block began; at most all of them.
+    fn carry(&mut self, assigned_before: u64, operands: u64) {
+        let variables = self
             .assigned
             .saturating_sub(assigned_before)
             .min(self.variables);
-        self.carried = self.carried.saturating_add(carried);
+        self.carried = self
+            .carried
+            .saturating_add(variables)
+            .saturating_add(operands);
     }
 }

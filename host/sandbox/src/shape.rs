@@ -8,10 +8,11 @@
 use steadfast_model::limits::COMPONENT_BYTES_MAX;
 use steadfast_ports::guest::Refusal;
 use wasmparser::{
-    ComponentExternalKind, ComponentInstance, ComponentTypeRef, Encoding, FunctionBody, MemoryType,
-    Parser, Payload, TableType, TypeBounds, Validator,
+    ComponentExternalKind, ComponentInstance, ComponentTypeRef, CompositeInnerType, Encoding,
+    FunctionBody, MemoryType, Parser, Payload, TableType, TypeBounds, Validator,
 };
 
+use crate::effort::{PARAMETERS_MAX, RESULTS_MAX};
 use crate::limit::PARTS_MAX;
 use crate::options::Options;
 use crate::{config, effort};
@@ -32,8 +33,8 @@ const ITEMS_MAX: u64 = 200_000;
 /// The largest function body in bytes.
 const FUNCTION_BYTES_MAX: u64 = 1024 * 1024;
 /// The longest estimated compilation of one function, which no other core can help with. The
-/// compiler's memory grows with it: about 400 MB at the limit.
-const FUNCTION_NS_MAX: u64 = 15_000_000_000;
+/// compiler's memory grows with it: about 350 MB at the limit.
+const FUNCTION_NS_MAX: u64 = 10_000_000_000;
 /// The longest estimated compilation of all functions on one core.
 const COMPONENT_NS_MAX: u64 = 240_000_000_000;
 
@@ -153,7 +154,7 @@ impl<'a> Counter<'a> {
                 self.depth = self.depth.saturating_sub(1);
                 Ok(())
             }
-            Payload::TypeSection(s) => add(&mut self.types, s.count(), TYPES_MAX, "types"),
+            Payload::TypeSection(s) => self.types(s),
             Payload::CoreTypeSection(s) => add(&mut self.types, s.count(), TYPES_MAX, "types"),
             Payload::ComponentTypeSection(s) => add(&mut self.types, s.count(), TYPES_MAX, "types"),
             Payload::FunctionSection(s) => {
@@ -212,6 +213,24 @@ impl<'a> Counter<'a> {
             ITEMS_MAX,
             "imports, exports, globals and segments",
         )
+    }
+
+    fn types(&mut self, section: wasmparser::TypeSectionReader<'_>) -> Result<(), Refusal> {
+        add(&mut self.types, section.count(), TYPES_MAX, "types")?;
+        for group in section {
+            for ty in group.map_err(malformed)?.into_types() {
+                let CompositeInnerType::Func(ty) = &ty.composite_type.inner else {
+                    continue;
+                };
+                if ty.params().len() > PARAMETERS_MAX {
+                    return Err(too_many("parameters of one function", PARAMETERS_MAX));
+                }
+                if ty.results().len() > RESULTS_MAX {
+                    return Err(too_many("results of one function", RESULTS_MAX));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn body(&mut self, body: &FunctionBody<'_>) -> Result<(), Refusal> {

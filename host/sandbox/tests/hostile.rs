@@ -100,26 +100,120 @@ fn a_function_too_long_to_compile_quickly_is_refused() {
     assert_eq!(refusal.code(), "component-too-large", "{refusal}");
 }
 
+/// Refused for the time that it would take.
+fn is_too_slow(start: String) {
+    let guest = Guestlet {
+        start,
+        ..Guestlet::default()
+    };
+    let refusal = sandbox()
+        .admit(&guest.component())
+        .expect_err("it is too slow");
+    assert_eq!(refusal.code(), "component-too-large", "{refusal}");
+    assert!(
+        refusal
+            .to_string()
+            .contains("to compile; the limit is 10 s"),
+        "{refusal}"
+    );
+}
+
+/// Declares variables, which begin at number 6.
+fn variables(count: usize) -> String {
+    "(local i32) ".repeat(count)
+}
+
 #[test]
-fn many_variables_over_many_blocks_compile_in_bounded_time() {
-    // The known bad case of single-assignment construction: every block joins every variable.
-    let (variables, blocks) = (2_000, 2_000);
-    let mut body = String::new();
-    for _ in 0..variables {
-        body.push_str("(local i32) ");
-    }
-    for i in 0..blocks {
-        let variable = 6 + i % variables;
+fn jumps_that_carry_many_variables_are_refused() {
+    let mut body = format!("{}(block ", variables(1_000));
+    for i in 0..10_000 {
+        let variable = 6 + i % 1_000;
         write!(
             body,
-            "(block (br_if 0 (local.get 0)) (local.set {variable} (i32.add (local.get {variable}) (i32.const 1))))"
+            "(local.set {variable} (i32.const {i})) (br_if 0 (local.get 0))"
+        )
+        .expect("a string");
+    }
+    body.push_str(") (i32.const 1024)");
+    is_too_slow(body);
+}
+
+#[test]
+fn jumps_that_carry_many_operands_are_refused() {
+    let operands = "i32 ".repeat(200);
+    let values = "(local.get 0) ".repeat(200);
+    let body = format!(
+        "{values} (loop (param {operands}) {} {}) (i32.const 1024)",
+        "(br_if 0 (local.get 0))".repeat(10_000),
+        "drop ".repeat(200)
+    );
+    is_too_slow(body);
+}
+
+#[test]
+fn tables_of_jumps_are_refused() {
+    let mut body = format!("{}(block (block (br_if 0 (local.get 0)) ", variables(1_000));
+    for variable in 6..1_006 {
+        write!(body, "(local.set {variable} (local.get 0))").expect("a string");
+    }
+    write!(body, ") (br_table {} (local.get 0)))", "0 ".repeat(10_000)).expect("a string");
+    body.push_str("(i32.const 1024)");
+    // The table is in the outer block, in which everything was assigned.
+    is_too_slow(body);
+}
+
+#[test]
+fn loops_inside_each_other_are_refused() {
+    let depth = 8_000;
+    let open = "(loop (br_if 0 (local.get 0)) ".repeat(depth);
+    is_too_slow(format!("{open}{} (i32.const 1024)", ")".repeat(depth)));
+}
+
+#[test]
+fn many_blocks_with_many_variables_are_refused() {
+    let mut body = variables(16_000);
+    for i in 0..16_000 {
+        let variable = 6 + i;
+        write!(
+            body,
+            "(block (br_if 0 (local.get 0)) (local.set {variable} (i32.const 1)))"
         )
         .expect("a string");
     }
     body.push_str("(i32.const 1024)");
+    is_too_slow(body);
+}
+
+#[test]
+fn functions_with_too_many_parameters_or_results_are_refused() {
+    for more in [
+        format!("(func (param {}))", "i32 ".repeat(257)),
+        format!("(func (result {}) unreachable)", "i32 ".repeat(17)),
+    ] {
+        let guest = Guestlet {
+            more,
+            ..Guestlet::default()
+        };
+        let refusal = sandbox().admit(&guest.component()).expect_err("too many");
+        assert!(refusal.to_string().contains("of one function"), "{refusal}");
+    }
+}
+
+#[test]
+fn many_small_functions_add_up() {
+    // Each is within the limit: 1,600 loops in loops take about a second. All together are not.
+    let depth = 1_600;
+    let open = "(loop (br_if 0 (local.get 0)) ".repeat(depth);
+    let function = format!("(func (param i32) {open}{})", ")".repeat(depth));
     let guest = Guestlet {
-        start: body,
+        more: function.repeat(400),
         ..Guestlet::default()
     };
-    assert!(sandbox().admit(&guest.component()).is_ok());
+    let refusal = sandbox()
+        .admit(&guest.component())
+        .expect_err("it is too slow");
+    assert!(
+        refusal.to_string().contains("the limit is 240 s"),
+        "{refusal}"
+    );
 }
