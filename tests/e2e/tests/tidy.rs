@@ -140,6 +140,7 @@ fn sources_are_plain() {
 fn only_the_drivers_are_async() {
     let async_files = [
         "driver.rs",
+        "reading.rs",
         "handle.rs",
         "worker.rs",
         "local.rs",

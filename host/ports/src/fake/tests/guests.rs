@@ -1,3 +1,5 @@
+//! Tests of the fakes themselves.
+
 use std::any::Any;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Tests of the fakes themselves.
+
 use std::sync::{Arc, Mutex};
 
 use steadfast_model::{EventNumber, RunKey, Seq, Timestamp};
