@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Answer, Failed};
 
-/// Tells the requests of a connection that the host shuts down. [`crate::serve`] attaches it; a
+/// Tells the requests of a connection that the host shuts down. [`crate::serve()`] attaches it; a
 /// router without it is never drained.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Drain(pub(crate) CancellationToken);

@@ -1,6 +1,6 @@
 //! HTTP/JSON interface with its OpenAPI document.
 //!
-//! [`router`] answers requests out of a [`steadfast_runtime::Handle`]; [`serve`] puts it on a
+//! [`router`] answers requests out of a [`steadfast_runtime::Handle`]; [`serve()`] puts it on a
 //! socket. There is one file per resource in `http/`; [`wire`] is the only mapping between JSON and
 //! the model; [`error`] is the only mapping between errors and statuses. No decision is made here.
 

@@ -3,7 +3,7 @@
 //! - [`decide`](decide::decide): state and request in, [`Decision`] out: events to record, pending
 //!   activities to change. Same input, same output, always.
 //! - [`State::apply`](state::State::apply): the only writer of a run's state, live and on recovery.
-//! - [`Replay`](replay::Replay): matches a guest's calls with the recorded ones.
+//! - [`Replay`]: matches a guest's calls with the recorded ones.
 //!
 //! No I/O, clock, randomness or async: time comes with the request, randomness with the first
 //! event. Read `state.rs`, then `decide.rs`.

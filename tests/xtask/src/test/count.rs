@@ -28,18 +28,20 @@ impl Add for Count {
     }
 }
 
-/// Sums up the result lines of cargo test (`test result: ok. 3 passed; 0 failed; ...`) and of
-/// nextest (`Summary [ 1.2s] 3 tests run: 3 passed (1 slow), 0 skipped`).
+/// Sums up the result lines of nextest (`Summary [ 1.2s] 3 tests run: 3 passed, 0 skipped`), or, if
+/// there are none, those of cargo test (`test result: ok. 3 passed; 0 failed; ...`): nextest shows
+/// the whole output of a failed test, and with it a result line that would count twice.
 pub(crate) fn count(text: &str) -> Count {
-    text.lines()
-        .filter(|line| is_result(line))
-        .map(count_line)
-        .fold(Count::default(), Count::add)
-}
-
-fn is_result(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("test result: ") || line.starts_with("Summary [")
+    let is_summary = |line: &&str| line.trim_start().starts_with("Summary [");
+    let is_result = |line: &&str| line.starts_with("test result: ");
+    let sum = |lines: &mut dyn Iterator<Item = &str>| {
+        lines.map(count_line).fold(Count::default(), Count::add)
+    };
+    if text.lines().any(|line| is_summary(&line)) {
+        sum(&mut text.lines().filter(is_summary))
+    } else {
+        sum(&mut text.lines().filter(is_result))
+    }
 }
 
 fn count_line(line: &str) -> Count {
@@ -103,6 +105,20 @@ mod tests {
         for (line, passed, failed) in cases {
             assert_eq!(count(line), Count { passed, failed }, "{line}");
         }
+    }
+
+    #[test]
+    fn the_output_of_a_failed_test_does_not_count_again() {
+        let text = "        FAIL [ 0.2s] crate test\n\
+            test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 9 filtered out\n     \
+            Summary [ 65.1s] 556 tests run: 555 passed, 1 failed, 0 skipped\n";
+        assert_eq!(
+            count(text),
+            Count {
+                passed: 555,
+                failed: 1
+            }
+        );
     }
 
     #[test]
