@@ -22,7 +22,13 @@ pub(crate) fn build_host(paths: &Paths, profile: &str) -> Result<PathBuf> {
     let selection: &[&str] = if profile == "release" {
         &["--package", "steadfast", "--package", "steadfast-bench"]
     } else {
-        &["--workspace", "--all-targets"]
+        // Not this program itself: replacing its file would leave the demo without its worker.
+        &[
+            "--workspace",
+            "--exclude",
+            "steadfast-xtask",
+            "--all-targets",
+        ]
     };
     command
         .args(["build", "--profile", profile])
