@@ -1,7 +1,7 @@
 //! Measures what a component costs on this machine.
 //!
 //! ```text
-//! cargo run --release -p steadfast-sandbox --example measure -- bench.wasm
+//! cargo run --release -p steadfast-sandbox --example guest_cost -- bench.wasm
 //! ```
 //!
 //! The component must have the workflow `steps` of `workflows/bench`: it runs `{"steps":n}`
