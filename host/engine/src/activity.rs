@@ -20,6 +20,10 @@ use steadfast_model::{
 use crate::retry;
 
 /// What becomes of an attempt that ended badly.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives for a moment, on the stack"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The activity goes on in this form.

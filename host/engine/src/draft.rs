@@ -1,5 +1,6 @@
 //! A decision in the making: what each command and each report about an activity records.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -119,7 +120,7 @@ impl<'e> Draft<'e> {
                     seq,
                     activity_type: activity_type.clone(),
                     input,
-                    options: options.clone(),
+                    options: Box::new(options.clone()),
                 };
                 let scheduled_event = self.record(kind, at);
                 let task = ActivityTask {

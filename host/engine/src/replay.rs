@@ -96,18 +96,39 @@ impl Replay {
     /// Commands go to the command cursor.
     #[must_use]
     pub fn load(&mut self, events: Vec<Event>) -> VecDeque<Event> {
-        let mut deliveries = VecDeque::with_capacity(events.len() / 2 + 1);
-        for event in events {
-            if let Some(seq) = event.kind.resolves() {
-                self.resolved.insert(seq);
-            }
-            if event.kind.is_command() {
-                self.commands.push_back(event);
-            } else if event.kind.is_delivered() {
-                deliveries.push_back(event);
-            }
+        events.into_iter().filter_map(|e| self.take_in(e)).collect()
+    }
+
+    /// Takes in the next recorded event and returns it if it is to be delivered. A history need
+    /// not be taken in at once, but the commands up to an event must be before it is delivered,
+    /// and all that is recorded before a new command is made.
+    #[must_use]
+    pub fn take_in(&mut self, event: Event) -> Option<Event> {
+        if let Some(seq) = event.kind.resolves() {
+            self.resolved.insert(seq);
         }
-        deliveries
+        if event.kind.is_command() {
+            self.commands.push_back(event);
+            None
+        } else {
+            event.kind.is_delivered().then_some(event)
+        }
+    }
+
+    /// The next recorded command that has not been made, of those taken in.
+    #[must_use]
+    pub fn next_command(&self) -> Option<EventNumber> {
+        self.commands.front().map(|event| event.number)
+    }
+
+    /// True if what is taken in suffices to judge a cancellation of this operation.
+    #[must_use]
+    pub fn can_judge_cancel(&self, seq: Seq) -> bool {
+        let is_recorded = self.commands.front().is_some_and(|event| {
+            matches!(&event.kind,
+                EventKind::ActivityTaskCancelRequested { seq: s } | EventKind::TimerCanceled { seq: s } if *s == seq)
+        });
+        is_recorded || self.resolved.contains(seq) || self.canceled.contains(seq)
     }
 
     /// Moves the delivery cursor to `event`, which is given to the guest next.

@@ -101,7 +101,7 @@ pub enum EventKind {
         input: Payload,
         /// How to run it.
         #[n(3)]
-        options: ActivityOptions,
+        options: alloc::boxed::Box<ActivityOptions>,
     },
     /// The activity returned a result.
     #[n(12)]

@@ -58,7 +58,7 @@ fn events() -> Vec<Event> {
             seq,
             activity_type: name::<ActivityType>("charge"),
             input: Payload::json("{\"a\":1}"),
-            options: options(),
+            options: Box::new(options()),
         },
         EventKind::ActivityTaskCompleted {
             seq,

@@ -257,6 +257,12 @@ pub trait Guest: Send {
     /// than one only if the description's `resume_batch_max` allows it.
     fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven;
 
+    /// The most events that [`Guest::resume`] may be given at once: the description's
+    /// `resume_batch_max`.
+    fn batch_max(&self) -> usize {
+        1
+    }
+
     /// Bytes that keeping the instance costs.
     fn memory_bytes(&self) -> usize;
 }

@@ -171,8 +171,9 @@ pub enum Error {
     /// The disk or database failed. Whether a batch was written is unknown unless stated.
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// An earlier flush failed: restart and recover.
-    #[error("the store is poisoned by an earlier failure: {0}")]
+    /// A flush failed, this one or an earlier one: restart and recover. Whether a batch of the
+    /// failed flush was written is unknown.
+    #[error("the store is poisoned by a failed flush: {0}")]
     Poisoned(String),
     /// The store is shut down.
     #[error("the store is closed")]

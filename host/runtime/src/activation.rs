@@ -4,19 +4,17 @@
 //! history is replayed into it: that is recovery, eviction's other half, and the check of new code
 //! against an old history.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use steadfast_engine::decide::Issued;
 use steadfast_engine::replay::Drift;
 use steadfast_model::command::{LogLine, Step};
 use steadfast_model::{ComponentDigest, Event, EventKind, EventNumber, RunKey, Timestamp};
-use steadfast_ports::guest::{Error, Guest, Guests, HostCalls, Stop};
-use steadfast_ports::{Store, store};
+use steadfast_ports::Store;
+use steadfast_ports::guest::{Error, Fetch, Guest, Guests, HostCalls, Stop};
 
 use crate::calls::Calls;
-
-/// Bytes of history that one read asks for.
-const HISTORY_READ_BYTES: usize = 4 * 1024 * 1024;
+use crate::recorded::Recorded;
 
 /// An instance that waits for events.
 pub struct Live {
@@ -82,7 +80,7 @@ pub struct Yielded {
 pub type Finished = (Option<Box<Live>>, Result<Yielded, Error>);
 
 /// Does a job. `run` is whose history is read.
-pub fn perform(guests: &dyn Guests, store: &dyn Store, run: RunKey, job: Job) -> Finished {
+pub fn perform(guests: &dyn Guests, store: &Arc<dyn Store>, run: RunKey, job: Job) -> Finished {
     match job {
         Job::Resume { live, events } => resume(*live, events),
         Job::Begin {
@@ -91,11 +89,13 @@ pub fn perform(guests: &dyn Guests, store: &dyn Store, run: RunKey, job: Job) ->
             until,
             is_owed,
         } => {
-            let history = match history {
-                Some(history) => history,
-                None => match read_history(store, run, until) {
-                    Ok(history) => history,
-                    Err(error) => return (None, Err(Error::Unavailable(error.to_string()))),
+            let recorded = match history {
+                Some(history) => Recorded::Memory(history),
+                None => Recorded::Stored {
+                    store: Arc::clone(store),
+                    run,
+                    next: EventNumber::FIRST,
+                    until,
                 },
             };
             let fetch = || {
@@ -103,56 +103,38 @@ pub fn perform(guests: &dyn Guests, store: &dyn Store, run: RunKey, job: Job) ->
                     .component_bytes(component)
                     .map_err(|error| error.to_string())
             };
-            begin(guests, component, &fetch, history, is_owed)
+            replay(guests, component, &fetch, recorded, is_owed)
         }
     }
-}
-
-/// Reads a history up to and including event `until`.
-///
-/// # Errors
-/// [`store::Error`] of a read; [`store::Error::Corrupt`] when chunks cannot be decoded.
-pub fn read_history(
-    store: &dyn Store,
-    run: RunKey,
-    until: EventNumber,
-) -> Result<Vec<Event>, store::Error> {
-    let mut events = Vec::new();
-    loop {
-        let from = EventNumber::FIRST.plus(events.len() as u64);
-        if from > until {
-            break;
-        }
-        let chunks = store.history(run, from, HISTORY_READ_BYTES)?;
-        if chunks.is_empty() {
-            break;
-        }
-        for chunk in chunks {
-            chunk.decode_into(&mut events).map_err(|error| {
-                store::Error::Corrupt(format!(
-                    "history of run {run}, event {}: {error}",
-                    chunk.first
-                ))
-            })?;
-        }
-    }
-    events.truncate(usize::try_from(until.0).unwrap_or(usize::MAX));
-    Ok(events)
 }
 
 /// Makes an instance and replays a history into it.
 pub fn begin(
     guests: &dyn Guests,
     component: ComponentDigest,
-    fetch: steadfast_ports::guest::Fetch<'_>,
-    mut history: Vec<Event>,
+    fetch: Fetch<'_>,
+    history: Vec<Event>,
     is_owed: bool,
 ) -> Finished {
+    replay(guests, component, fetch, Recorded::Memory(history), is_owed)
+}
+
+fn replay(
+    guests: &dyn Guests,
+    component: ComponentDigest,
+    fetch: Fetch<'_>,
+    mut recorded: Recorded,
+    is_owed: bool,
+) -> Finished {
+    let mut events = match recorded.next() {
+        Ok(events) => events.into_iter(),
+        Err(error) => return (None, Err(Error::Unavailable(error.to_string()))),
+    };
     let Some(Event {
         time,
         kind: EventKind::WorkflowExecutionStarted { started },
         number: _,
-    }) = history.first().cloned()
+    }) = events.next()
     else {
         let text = "the history does not begin with WorkflowExecutionStarted";
         return (None, Err(Error::Unavailable(text.to_owned())));
@@ -162,23 +144,26 @@ pub fn begin(
         Err(error) => return (None, Err(error)),
     };
     let mut calls = Calls::new(&started, time);
-    let deliveries = calls.replay.load(history.split_off(1));
+    calls.record(events, recorded);
     // The history of a run that owes nothing has been seen by its code before, to the last event.
-    calls.is_muted = !is_owed || calls.replay.is_replaying() || deliveries.len() > 1;
+    calls.is_muted = !is_owed || calls.is_replaying() || calls.deliveries.len() > 1;
     let (result, calls) = guest.start(
         started.workflow_type.as_str(),
         &started.input,
         Box::new(calls),
     );
     let live = Live { guest, calls };
-    drive(live, result, deliveries, is_owed)
+    drive(live, result, is_owed)
 }
 
+/// A live guest is told one event at a time: the moment at which it makes a command is recorded,
+/// and in the middle of a batch it would not be known.
 fn resume(mut live: Live, events: Vec<Event>) -> Finished {
     if let Some(calls) = calls_of(&mut live) {
         calls.is_muted = false;
+        calls.deliveries = events.into();
     }
-    drive(live, Ok(Step::Blocked), events.into(), true)
+    drive(live, Ok(Step::Blocked), true)
 }
 
 fn calls_of(live: &mut Live) -> Option<&mut Calls> {
@@ -186,37 +171,35 @@ fn calls_of(live: &mut Live) -> Option<&mut Calls> {
 }
 
 /// Delivers events until there are none or the workflow ends.
-fn drive(
-    mut live: Live,
-    mut result: Result<Step, Error>,
-    mut deliveries: VecDeque<Event>,
-    is_owed: bool,
-) -> Finished {
+fn drive(mut live: Live, mut result: Result<Step, Error>, is_owed: bool) -> Finished {
+    // One buffer for all batches.
+    let mut batch = Vec::new();
     loop {
-        let step = match result {
-            Ok(step) => step,
-            Err(error) => return (None, Err(error)),
-        };
+        let batch_max = live.guest.batch_max();
         let Some(calls) = calls_of(&mut live) else {
             return (
                 None,
                 Err(Error::Unavailable("foreign host calls".to_owned())),
             );
         };
-        if let Err(mismatch) = calls.end(&step) {
-            return (None, Err(nondeterminism(&mismatch)));
+        let step = match (calls.take_broken(), result) {
+            (Some(error), _) | (None, Err(error)) => return (None, Err(error)),
+            (None, Ok(step)) => step,
+        };
+        if let Err(error) = calls.end(&step) {
+            return (None, Err(error));
         }
         if step != Step::Blocked {
             return finish(live, step);
         }
-        let Some(event) = deliveries.pop_front() else {
-            return finish(live, step);
-        };
-        if let Err(mismatch) = calls.deliver(&event) {
-            return (None, Err(nondeterminism(&mismatch)));
+        batch.clear();
+        match calls.next_batch(batch_max, &mut batch) {
+            Ok(()) if batch.is_empty() => return finish(live, step),
+            Ok(()) => {}
+            Err(error) => return (None, Err(error)),
         }
-        calls.is_muted = !is_owed || calls.replay.is_replaying();
-        let (next, calls) = live.guest.resume(std::slice::from_ref(&event), live.calls);
+        calls.is_muted = !is_owed || calls.is_replaying();
+        let (next, calls) = live.guest.resume(&batch, live.calls);
         live.calls = calls;
         result = next;
     }
@@ -245,6 +228,6 @@ fn finish(mut live: Live, step: Step) -> Finished {
     ((!is_over).then(|| Box::new(live)), Ok(yielded))
 }
 
-fn nondeterminism(mismatch: &steadfast_engine::Mismatch) -> Error {
+pub(crate) fn nondeterminism(mismatch: &steadfast_engine::Mismatch) -> Error {
     Error::Stopped(Stop::Nondeterminism(mismatch.to_string()))
 }

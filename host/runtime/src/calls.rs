@@ -1,6 +1,7 @@
 //! What a running guest's calls reach: the engine's replay, behind the port's trait.
 
 use std::any::Any;
+use std::collections::VecDeque;
 
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
@@ -11,7 +12,10 @@ use steadfast_model::limits::{
     ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
 };
 use steadfast_model::{ActivityType, Event, Millis, Payload, Seq, TaskQueue, Timestamp};
-use steadfast_ports::guest::{ActivityCall, CallOptions, HostCalls, RunInfo, Stop};
+use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
+
+use crate::activation::nondeterminism;
+use crate::recorded::Recorded;
 
 /// Most log lines of one activation; further ones are dropped and counted.
 const LOG_LINES_MAX: usize = 1000;
@@ -24,6 +28,12 @@ pub(crate) struct Calls {
     task_queue: TaskQueue,
     /// True while what happens has happened before: log lines are dropped then.
     pub(crate) is_muted: bool,
+    /// What the guest is told next, oldest first.
+    pub(crate) deliveries: VecDeque<Event>,
+    /// The part of the recorded history that has not been taken in yet.
+    recorded: Option<Recorded>,
+    /// A part of it could not be read.
+    broken: Option<Error>,
     log: Vec<LogLine>,
     log_dropped: u64,
 }
@@ -43,19 +53,119 @@ impl Calls {
             },
             task_queue: started.task_queue.clone(),
             is_muted: false,
+            deliveries: VecDeque::new(),
+            recorded: None,
+            broken: None,
             log: Vec::new(),
             log_dropped: 0,
         }
     }
 
-    /// Moves to the event that the guest is told next.
-    pub(crate) fn deliver(&mut self, event: &Event) -> Result<(), Mismatch> {
-        self.replay.deliver(event)
+    /// Begins a replay: of `events`, then of the rest of `recorded`.
+    pub(crate) fn record(&mut self, events: impl Iterator<Item = Event>, recorded: Recorded) {
+        self.recorded = Some(recorded);
+        self.take_in(events);
+    }
+
+    fn take_in(&mut self, events: impl Iterator<Item = Event>) {
+        for event in events {
+            self.deliveries.extend(self.replay.take_in(event));
+        }
+    }
+
+    /// Takes in the next piece of the recorded history. False at its end.
+    fn read_on(&mut self) -> Result<bool, Error> {
+        let Some(recorded) = &mut self.recorded else {
+            return Ok(false);
+        };
+        match recorded.next() {
+            Ok(events) if events.is_empty() => {
+                self.recorded = None;
+                Ok(false)
+            }
+            Ok(events) => {
+                self.take_in(events.into_iter());
+                Ok(true)
+            }
+            Err(error) => Err(Error::Unavailable(format!(
+                "the history cannot be read: {error}"
+            ))),
+        }
+    }
+
+    /// Reads on until a command is known that the guest has yet to make, or the history ends.
+    fn find_command(&mut self) -> Result<(), Error> {
+        while self.replay.next_command().is_none() && self.read_on()? {}
+        Ok(())
+    }
+
+    /// As `find_command`, inside a call of the guest.
+    fn look_ahead(&mut self) -> Result<(), Stop> {
+        self.find_command().map_err(|error| self.break_off(error))
+    }
+
+    /// Whether a cancellation is void may depend on an event far ahead.
+    fn look_ahead_of_cancel(&mut self, seq: Seq) -> Result<(), Stop> {
+        self.look_ahead()?;
+        while !self.replay.can_judge_cancel(seq) {
+            match self.read_on() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return Err(self.break_off(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn break_off(&mut self, error: Error) -> Stop {
+        let stop = Stop::Invalid(error.to_string());
+        self.broken = Some(error);
+        stop
+    }
+
+    /// Why the last call of the guest was broken off by the host, if it was.
+    pub(crate) fn take_broken(&mut self) -> Option<Error> {
+        self.broken.take()
+    }
+
+    /// True while recorded commands are left that the guest has yet to make.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.replay.is_replaying() || self.recorded.is_some()
+    }
+
+    /// Moves to the events that the guest is told next: one, or in a replay up to `max` between
+    /// which no command is recorded. Told these one by one, the guest would make the same calls
+    /// at the same places, so nothing that the comparison would notice is lost.
+    pub(crate) fn next_batch(&mut self, max: usize, batch: &mut Vec<Event>) -> Result<(), Error> {
+        while self.deliveries.is_empty() && self.read_on()? {}
+        self.find_command()?;
+        let is_replay = self.is_replaying() || self.is_muted;
+        let max = if is_replay { max.max(1) } else { 1 };
+        let command = self.replay.next_command();
+        while batch.len() < max
+            && let Some(event) = self.deliveries.front()
+        {
+            let is_behind = command.is_some_and(|command| command < event.number);
+            if is_behind && !batch.is_empty() {
+                break;
+            }
+            self.replay
+                .deliver(event)
+                .map_err(|mismatch| nondeterminism(&mismatch))?;
+            batch.extend(self.deliveries.pop_front());
+        }
+        Ok(())
     }
 
     /// Compares how a call of the guest ended with the recorded end.
-    pub(crate) fn end(&mut self, step: &Step) -> Result<(), Mismatch> {
-        self.replay.end(step)
+    pub(crate) fn end(&mut self, step: &Step) -> Result<(), Error> {
+        if *step == Step::Blocked {
+            return Ok(());
+        }
+        self.find_command()?;
+        self.replay
+            .end(step)
+            .map_err(|mismatch| nondeterminism(&mismatch))
     }
 
     /// Takes what the guest asked for and logged.
@@ -134,6 +244,7 @@ fn given(options: &CallOptions) -> Given<'_> {
 
 impl HostCalls for Calls {
     fn schedule_activity(&mut self, call: ActivityCall<'_>) -> Result<Seq, Stop> {
+        self.look_ahead()?;
         let matched = self
             .replay
             .schedule_activity(call.activity_type, call.input, call.encoding)
@@ -165,6 +276,7 @@ impl HostCalls for Calls {
 
     fn cancel_activity(&mut self, seq: Seq) -> Result<(), Stop> {
         self.known(seq)?;
+        self.look_ahead_of_cancel(seq)?;
         match self.replay.cancel_activity(seq).map_err(mismatch)? {
             Some(command) => self.issue(command),
             None => Ok(()),
@@ -172,6 +284,7 @@ impl HostCalls for Calls {
     }
 
     fn start_timer(&mut self, duration: Millis) -> Result<Seq, Stop> {
+        self.look_ahead()?;
         match self.replay.start_timer(duration).map_err(mismatch)? {
             Matched::Replayed(seq) => Ok(seq),
             Matched::Live(seq) => {
@@ -183,6 +296,7 @@ impl HostCalls for Calls {
 
     fn cancel_timer(&mut self, seq: Seq) -> Result<(), Stop> {
         self.known(seq)?;
+        self.look_ahead_of_cancel(seq)?;
         match self.replay.cancel_timer(seq).map_err(mismatch)? {
             Some(command) => self.issue(command),
             None => Ok(()),

@@ -21,9 +21,10 @@ use steadfast_ports::{Clock, Guests, Store};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::activation::{Job, perform, read_history};
+use crate::activation::{Job, perform};
 use crate::local::{Activities, ActivityContext};
 use crate::message::{Answer, Assignment, CallError, Input, Loaded, Output, ReplyId};
+use crate::recorded::read_history;
 use crate::shard::Shard;
 use crate::task_queue::TaskQueues;
 use crate::timer::READ_MAX;
@@ -470,7 +471,7 @@ fn pool_thread(shared: &Arc<Shared>, tasks: &Receiver<Task>) {
                 job,
                 shard,
             } => {
-                let finished = Box::new(perform(&*shared.guests, &*shared.store, run, *job));
+                let finished = Box::new(perform(&*shared.guests, &shared.store, run, *job));
                 (
                     shard,
                     Input::Finished {

@@ -17,11 +17,11 @@ use steadfast_model::{
 use steadfast_ports::Entropy;
 use steadfast_ports::store::{self, Batch, FencingToken, Write};
 
-use crate::activation::read_history;
 use crate::driver::Shared;
 use crate::error::Error;
 use crate::host::{RunKeys, ShutdownGuard};
 use crate::message::{CallError, Input, NewRun};
+use crate::recorded::read_history;
 
 /// The name of the only namespace of this version.
 pub const DEFAULT_NAMESPACE: &str = "default";

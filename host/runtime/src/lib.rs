@@ -13,6 +13,7 @@ mod host;
 pub mod local;
 pub mod message;
 pub mod reading;
+mod recorded;
 mod residency;
 pub mod rows;
 mod run;
@@ -26,6 +27,7 @@ pub use error::Error;
 pub use handle::Handle;
 pub use host::{Options, StartError, World, start};
 pub use local::{Activities, ActivityContext};
+pub use recorded::read_history;
 pub use shard::Shard;
 pub use worker::TaskToken;
 

@@ -35,16 +35,23 @@ pub(crate) struct SandboxedGuest {
     store: Store<State>,
     exports: Exports,
     shared: Arc<Shared>,
+    batch_max: usize,
     /// An activation failed; wasmtime would refuse to enter the instance again.
     is_failed: bool,
 }
 
 impl SandboxedGuest {
-    pub(crate) fn new(store: Store<State>, exports: Exports, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(
+        store: Store<State>,
+        exports: Exports,
+        shared: Arc<Shared>,
+        batch_max: usize,
+    ) -> Self {
         Self {
             store,
             exports,
             shared,
+            batch_max,
             is_failed: false,
         }
     }
@@ -94,6 +101,10 @@ impl Guest for SandboxedGuest {
 
     fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven {
         self.drive(calls, |exports, store| exports.resume(store, events))
+    }
+
+    fn batch_max(&self) -> usize {
+        self.batch_max
     }
 
     /// An estimate of the resident bytes: the memory that the guest grew by, what it began with

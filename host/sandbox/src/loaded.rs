@@ -59,6 +59,7 @@ impl Backends {
                     return Ok(Loaded {
                         pooled,
                         on_demand: OnceLock::new(),
+                        batch_max: OnceLock::new(),
                     });
                 }
                 Err(error) => tracing::debug!(%error, "a component runs outside of the pool"),
@@ -68,6 +69,7 @@ impl Backends {
         Ok(Loaded {
             pooled: None,
             on_demand: OnceLock::from(linked),
+            batch_max: OnceLock::new(),
         })
     }
 
@@ -147,6 +149,8 @@ struct Linked {
 pub(crate) struct Loaded {
     pooled: Option<Linked>,
     on_demand: OnceLock<Linked>,
+    /// The description's `resume_batch_max`, once it has been asked for.
+    pub(crate) batch_max: OnceLock<usize>,
 }
 
 /// The loaded components, at most so many; the least recently used one makes room.

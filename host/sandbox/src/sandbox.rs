@@ -168,6 +168,17 @@ impl Sandbox {
         Ok(description)
     }
 
+    /// How many events the component takes at once; 1 if it does not say.
+    fn batch_max(&self, loaded: &Loaded) -> usize {
+        *loaded.batch_max.get_or_init(|| {
+            let Ok(mut made) = self.make(loaded) else {
+                return 1;
+            };
+            exports::describe(&mut made.store, &made.instance, made.indexes)
+                .map_or(1, |description| description.batch_max().max(1))
+        })
+    }
+
     /// Fetches, checks and compiles a component that is not loaded.
     fn fetch(&self, digest: ComponentDigest, fetch: Fetch<'_>) -> Result<Loaded, Error> {
         if let Some(loaded) = self.load_cached(digest) {
@@ -220,6 +231,7 @@ impl Guests for Sandbox {
         let loaded = self
             .loaded
             .get(component, || self.fetch(component, fetch))?;
+        let batch_max = self.batch_max(&loaded);
         let made = self.make(&loaded).map_err(|NotMade { error, mut store }| {
             let class = self.classify(&error, &mut store);
             match class {
@@ -242,6 +254,7 @@ impl Guests for Sandbox {
             store,
             exports,
             Arc::clone(&self.shared),
+            batch_max,
         )))
     }
 }

@@ -111,7 +111,7 @@ impl Writer {
     /// Writes as many requests as fit into one transaction and answers them.
     fn write_group(&mut self, requests: &mut VecDeque<Request>) {
         let mut answers = Vec::new();
-        let outcome = match &self.poison {
+        let mut outcome = match &self.poison {
             Some(reason) => {
                 answers.extend(requests.drain(..).map(unwritten));
                 Err(Error::Poisoned(reason.clone()))
@@ -120,7 +120,11 @@ impl Writer {
         };
         if let (Err(error), None) = (&outcome, &self.poison) {
             tracing::error!(%error, "the store is poisoned: no more writes until it is reopened");
-            self.poison = Some(error.to_string());
+            let reason = error.to_string();
+            // Those whose batch it was learn at once that nothing more will be written, so that
+            // the owner of the store does not wait for the next write to find out.
+            outcome = Err(Error::Poisoned(reason.clone()));
+            self.poison = Some(reason);
         }
         for answer in answers {
             answer.give(&outcome);

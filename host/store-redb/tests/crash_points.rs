@@ -240,7 +240,7 @@ fn a_full_disk_refuses_and_then_poisons() {
     disk.fill_up();
     let full = store.commit(batch(fence, 1));
     assert!(
-        matches!(&full, Err(Error::Unavailable(m)) if m.contains("no space")),
+        matches!(&full, Err(Error::Poisoned(m)) if m.contains("no space")),
         "{full:?}"
     );
     let next = store.commit(batch(fence, 2));

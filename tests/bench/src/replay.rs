@@ -24,7 +24,7 @@ fn replay(world: &World, digest: ComponentDigest, run: RunKey, last: u64) -> Res
         is_owed: false,
     };
     let begun = Instant::now();
-    let (live, result) = perform(&*world.guests, &*world.store, run, job);
+    let (live, result) = perform(&*world.guests, &world.store, run, job);
     let seconds = begun.elapsed().as_secs_f64();
     drop(live);
     Ok((result?.step, seconds))

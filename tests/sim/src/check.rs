@@ -7,7 +7,8 @@ use steadfast_model::command::Step;
 use steadfast_model::{Event, EventKind, EventNumber, RunKey, Seq, Timestamp};
 use steadfast_ports::fake::MemStore;
 use steadfast_ports::{Guests, Store};
-use steadfast_runtime::activation::{begin, read_history};
+use steadfast_runtime::activation::begin;
+use steadfast_runtime::read_history;
 
 use crate::client::Client;
 use crate::work::{Workers, result_of};

@@ -235,7 +235,8 @@ impl World {
                 self.soon(Event::Input(shard, Box::new(input)));
             }
             Event::Activate(shard, run, generation, job) => {
-                let finished = Box::new(perform(&*self.guests, &*self.store, run, *job));
+                let store: Arc<dyn Store> = self.store.clone();
+                let finished = Box::new(perform(&*self.guests, &store, run, *job));
                 let input = Input::Finished {
                     run,
                     generation,
@@ -529,7 +530,7 @@ impl World {
             .filter(|run| !self.checker.is_closed(&self.store, *run))
             .map(|run| {
                 let record = self.store.execution(run).expect("readable");
-                let history = steadfast_runtime::activation::read_history(
+                let history = steadfast_runtime::read_history(
                     &*self.store,
                     run,
                     steadfast_model::EventNumber(u64::MAX),

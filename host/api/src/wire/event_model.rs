@@ -97,7 +97,7 @@ impl Event {
                 self.seq = Some(seq.0);
                 self.activity_type = Some(activity_type.to_string());
                 self.input = Some(Payload::from_model(input));
-                self.options = Some(ActivityOptions::from_model(options));
+                self.options = Some(ActivityOptions::from_model(*options));
             }
             EventKind::ActivityTaskCompleted {
                 seq,
@@ -228,7 +228,7 @@ impl Event {
             seq: self.seq()?,
             activity_type: name("activity_type", &self.activity_type)?,
             input: self.input()?,
-            options: options.into_model()?,
+            options: Box::new(options.into_model()?),
         })
     }
 

@@ -156,7 +156,7 @@ fn command_event() -> impl Strategy<Value = EventKind> {
                 seq,
                 activity_type,
                 input,
-                options,
+                options: Box::new(options),
             }
         }),
         (seq(), payload(), any::<u32>(), ".*", any::<u64>()).prop_map(

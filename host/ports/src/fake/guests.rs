@@ -7,6 +7,7 @@ use steadfast_model::component::WorkflowDescription;
 use steadfast_model::limits::COMPONENT_BYTES_MAX;
 use steadfast_model::{ComponentDescription, ComponentDigest};
 
+use crate::fake::script::BATCH_MAX;
 use crate::fake::{Op, Rng, ScriptedGuest};
 use crate::guest::{Admitted, Error, Fetch, Guest, Guests, Refusal};
 
@@ -102,7 +103,7 @@ impl Guests for ScriptedGuests {
         let workflows = inner.scripts(digest).into_keys().map(workflow).collect();
         let description = ComponentDescription {
             sdk: "script/1".to_owned(),
-            resume_batch_max: 1,
+            resume_batch_max: BATCH_MAX,
             workflows,
             imports: Vec::new(),
         };

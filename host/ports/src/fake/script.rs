@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use steadfast_model::command::{LogLevel, Step};
-use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq};
+use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
 
 use crate::guest::{ActivityCall, CallOptions, Driven, Error, Guest, HostCalls, Stop};
 
@@ -101,7 +101,13 @@ pub struct ScriptedGuest {
     signals: VecDeque<(String, String)>,
     cancel: Option<String>,
     observed: Vec<String>,
+    /// The time of the event at hand: in the middle of a batch the host's clock is ahead.
+    now: Option<Timestamp>,
 }
+
+/// The most events that a script takes at once. Not a power of two, so that batches end at odd
+/// places.
+pub(crate) const BATCH_MAX: u32 = 7;
 
 impl ScriptedGuest {
     /// An instance that can start any of these scripts, by workflow type.
@@ -116,6 +122,7 @@ impl ScriptedGuest {
             signals: VecDeque::new(),
             cancel: None,
             observed: Vec::new(),
+            now: None,
         }
     }
 
@@ -219,7 +226,7 @@ impl ScriptedGuest {
                 self.observe_and_run(calls, &activity_type, hex(&bytes))?;
             }
             Op::Now(activity_type) => {
-                let now = calls.now().0.to_string();
+                let now = self.now.unwrap_or_else(|| calls.now()).0.to_string();
                 self.observe_and_run(calls, &activity_type, now)?;
             }
             Op::WaitCancel => self.wait = Wait::Cancel,
@@ -353,6 +360,7 @@ impl Guest for ScriptedGuest {
 
     fn resume(&mut self, events: &[Event], mut calls: Box<dyn HostCalls>) -> Driven {
         for event in events {
+            self.now = Some(event.time);
             let step = match self.take(event) {
                 Ok(Some(step)) => Ok(step),
                 Ok(None) => self.run(&mut *calls),
@@ -363,6 +371,10 @@ impl Guest for ScriptedGuest {
             }
         }
         (Ok(Step::Blocked), calls)
+    }
+
+    fn batch_max(&self) -> usize {
+        BATCH_MAX as usize
     }
 
     fn memory_bytes(&self) -> usize {

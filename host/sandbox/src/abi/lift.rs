@@ -248,6 +248,11 @@ pub(crate) struct DescriptionValue {
 }
 
 impl DescriptionValue {
+    /// The most events that one call of `resume` takes.
+    pub(crate) fn batch_max(&self) -> usize {
+        usize::try_from(self.resume_batch_max).unwrap_or(1)
+    }
+
     /// The description, with the imports that the component was seen to have.
     pub(crate) fn with_imports(self, imports: Vec<String>) -> ComponentDescription {
         ComponentDescription {

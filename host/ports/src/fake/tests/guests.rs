@@ -122,7 +122,7 @@ fn run(script: Vec<Op>, events: Vec<EventKind>) -> (Result<Step, Error>, Vec<Str
         assert_eq!(step, Ok(Step::Blocked), "before event {number}");
         let event = Event {
             number: EventNumber(number),
-            time: Timestamp(number),
+            time: Timestamp(91 + number),
             kind,
         };
         (step, calls) = guest.resume(&[event], calls);

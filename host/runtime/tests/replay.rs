@@ -1,0 +1,198 @@
+//! Replay as pool threads do it: from the store, piece by piece and in batches, it gives what the
+//! live run gave.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_model::command::Step;
+use steadfast_model::{
+    ActivityType, Event, EventKind, EventNumber, Namespace, Payload, RequestId, RunKey, SignalName,
+    Timestamp, WorkflowId, WorkflowType,
+};
+use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEntropy};
+use steadfast_ports::{Guests, Store};
+use steadfast_runtime::activation::{Job, begin, perform};
+use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::{Activities, Options, World, read_history, start};
+
+/// More events than one piece of a history holds; fan-out, so that whether a cancellation is void
+/// depends on an event far ahead; random bytes, times, and signals in a row.
+fn script() -> Vec<Op> {
+    let mut script = vec![Op::Parallel {
+        activity_type: "echo".to_owned(),
+        count: 800,
+    }];
+    for i in 0..40 {
+        script.push(Op::Now("echo".to_owned()));
+        script.push(Op::Random("echo".to_owned()));
+        script.push(Op::RaceTimerActivity {
+            timer_ms: 60_000,
+            activity_type: "echo".to_owned(),
+            input: format!("\"{i}\""),
+        });
+        script.push(Op::WaitSignal("go".to_owned()));
+    }
+    script
+}
+
+struct Recorded {
+    store: Arc<dyn Store>,
+    guests: Arc<ScriptedGuests>,
+    run: RunKey,
+    history: Vec<Event>,
+}
+
+async fn record() -> Recorded {
+    let guests = Arc::new(ScriptedGuests::new());
+    guests.bind(b"component", "long", script());
+    let store: Arc<dyn Store> = Arc::new(MemStore::new());
+    let activities = Activities::new().register(
+        ActivityType::new("echo").expect("a name"),
+        |_, input| async { Ok(input) },
+    );
+    let world = World {
+        store: store.clone(),
+        guests: guests.clone(),
+        clock: Arc::new(ManualClock::new(Timestamp(1_700_000_000_000))),
+        entropy: Arc::new(SeededEntropy::new(3)),
+    };
+    let options = Options {
+        activities,
+        ..Options::default()
+    };
+    let host = start(options, world).expect("a host");
+    host.upload(b"component".to_vec()).await.expect("uploaded");
+    let namespace = Namespace::new("default").expect("a name");
+    let workflow_id = WorkflowId::new("w").expect("a name");
+    let started = host
+        .start(StartWorkflow {
+            namespace: namespace.clone(),
+            workflow_id: Some(workflow_id.clone()),
+            workflow_type: WorkflowType::new("long").expect("a name"),
+            task_queue: None,
+            input: Payload::json("null"),
+            request_id: None,
+            identity: String::new(),
+        })
+        .await
+        .expect("started");
+    let target = Target {
+        namespace,
+        workflow_id,
+        run_id: None,
+    };
+    for i in 0..40 {
+        let caller = Caller {
+            request_id: Some(RequestId::new(format!("r{i}")).expect("a name")),
+            ..Caller::default()
+        };
+        let name = SignalName::new("go").expect("a name");
+        host.signal(&target, name, Payload::json(format!("{i}")), caller)
+            .await
+            .expect("taken");
+    }
+    host.result(&target, Duration::from_secs(60))
+        .await
+        .expect("a result")
+        .expect("it ended");
+    let run = started.run_id.key();
+    let history = read_history(&*store, run, EventNumber(u64::MAX)).expect("a history");
+    Recorded {
+        store,
+        guests,
+        run,
+        history,
+    }
+}
+
+impl Recorded {
+    fn component(&self) -> steadfast_model::ComponentDigest {
+        ScriptedGuests::digest(b"component")
+    }
+
+    fn replay_stored(&self, guests: &dyn Guests) -> Result<Step, String> {
+        let job = Job::Begin {
+            component: self.component(),
+            history: None,
+            until: EventNumber(self.history.len() as u64),
+            is_owed: false,
+        };
+        let (_, result) = perform(guests, &self.store, self.run, job);
+        result
+            .map(|yielded| yielded.step)
+            .map_err(|e| e.to_string())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_from_the_store_gives_what_the_live_run_gave() {
+    let recorded = record().await;
+    let Some(EventKind::WorkflowExecutionCompleted { result }) =
+        recorded.history.last().map(|event| event.kind.clone())
+    else {
+        panic!("it completed");
+    };
+    let live = Step::Completed(result);
+    assert_eq!(recorded.replay_stored(&*recorded.guests), Ok(live.clone()));
+    let fetch = || Ok(None);
+    let (_, in_memory) = begin(
+        &*recorded.guests,
+        recorded.component(),
+        &fetch,
+        recorded.history.clone(),
+        false,
+    );
+    assert_eq!(in_memory.expect("it replays").step, live);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_prefix_read_from_the_store_replays() {
+    let recorded = record().await;
+    let last = recorded.history.len() as u64;
+    for until in (1..last).step_by(97) {
+        let until = EventNumber(until);
+        // A prefix that ends among the commands of one activation leaves the rest to be made.
+        let job = Job::Begin {
+            component: recorded.component(),
+            history: None,
+            until,
+            is_owed: true,
+        };
+        let (live, result) = perform(&*recorded.guests, &recorded.store, recorded.run, job);
+        let yielded = result.unwrap_or_else(|error| panic!("up to event {until}: {error}"));
+        assert_eq!(yielded.step, Step::Blocked, "up to event {until}");
+        assert!(live.is_some(), "up to event {until}");
+        let commands = recorded.history[usize::try_from(until.0).expect("small")..].iter();
+        let due = commands
+            .take_while(|event| event.kind.is_command())
+            .filter(|event| !event.kind.is_close())
+            .count();
+        assert!(
+            yielded.commands.len() >= due,
+            "up to event {until}: {} commands made again, {due} follow",
+            yielded.commands.len()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_step_far_into_the_history_is_named() {
+    let recorded = record().await;
+    let changed = ScriptedGuests::new();
+    let mut script = script();
+    let at = script.len() - 3;
+    script[at] = Op::activity("other", "1");
+    changed.bind(b"component", "long", script);
+    changed.admit(b"component").expect("a component");
+    let error = recorded.replay_stored(&changed).expect_err("a mismatch");
+    assert!(
+        error.contains("nondeterminism at event") && error.contains("ScheduleActivity other"),
+        "{error}"
+    );
+}
