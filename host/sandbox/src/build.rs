@@ -43,7 +43,10 @@ pub fn componentize(core_module: &[u8]) -> Result<Vec<u8>, Error> {
     if !embeds_a_world(core_module) {
         return Err(Error {
             message: "no world is embedded in it".to_owned(),
-            hint: "its crate must use steadfast-sdk and declare its workflows with it".to_owned(),
+            hint:
+                "its crate must use steadfast-sdk and declare its workflows with it, or bindings \
+                   generated from the package steadfast:workflow"
+                    .to_owned(),
         });
     }
     ComponentEncoder::default()

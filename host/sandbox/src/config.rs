@@ -19,6 +19,9 @@ const TABLES_EACH: u32 = 2;
 /// one takes 20 us instead of 38 (measured), and an idle slot keeps about as much.
 const KEEP_RESIDENT_BYTES: usize = 64 * 1024;
 
+/// What the host's functions may need of a guest's stack. The same that threads leave free.
+const HOST_STACK_BYTES: usize = 256 * 1024;
+
 /// Unmapped bytes after each memory: offsets below this need no bounds check of their own.
 const GUARD_BYTES: u64 = 64 * 1024;
 
@@ -51,6 +54,8 @@ fn base(options: &Options) -> Config {
     // Limits.
     config.epoch_interruption(true);
     config.max_wasm_stack(options.stack_bytes_max);
+    // Of a guest that waits inside its calls: its own part, and the host's below the imports.
+    config.async_stack_size(options.stack_bytes_max.saturating_add(HOST_STACK_BYTES));
     // A memory never grows past its reservation, hence never moves.
     config.memory_reservation(memory_reservation(options));
     config.memory_reservation_for_growth(0);
@@ -93,6 +98,7 @@ pub(crate) fn pooling(options: &Options) -> wasmtime::Result<Engine> {
     pool.total_component_instances(count);
     pool.total_core_instances(count.saturating_mul(CORE_INSTANCES_EACH));
     pool.total_memories(count);
+    pool.total_stacks(count);
     pool.total_tables(count.saturating_mul(TABLES_EACH));
     pool.max_memories_per_module(1);
     pool.max_tables_per_module(TABLES_EACH);

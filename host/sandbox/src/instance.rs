@@ -18,11 +18,11 @@ use crate::ticker::Ticker;
 /// What an instance costs besides the memory that it grows by: wasmtime's store and instance data,
 /// page tables, and those pages of its first memory that it touches. Measured for a Rust guest
 /// with one pending activity: 55 to 70 KiB.
-const FIXED_BYTES: usize = 96 * 1024;
+pub(crate) const FIXED_BYTES: usize = 96 * 1024;
 
 /// The part of the initial memory that is taken as hardly touched: the 1 MiB that the linkers of
 /// Rust and C set aside for the stack, and static data, which is mapped from the compiled code.
-const UNTOUCHED_BYTES: usize = (1024 + 256) * 1024;
+pub(crate) const UNTOUCHED_BYTES: usize = (1024 + 256) * 1024;
 
 /// What every instance shares.
 pub(crate) struct Shared {

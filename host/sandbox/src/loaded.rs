@@ -7,13 +7,14 @@ use steadfast_model::ComponentDigest;
 use wasmtime::component::{Component, Instance, InstancePre, Linker};
 use wasmtime::{Engine, PoolConcurrencyLimitError, Store};
 
-use crate::abi::exports::Indexes;
+use crate::abi::exports::{Entry, Indexes};
 use crate::abi::imports;
 use crate::admit;
+use crate::fiber::at_once;
 use crate::state::State;
 use crate::trusted::Code;
 
-/// One engine with the imports of the world `workflow` defined.
+/// One engine with the imports of both worlds defined.
 pub(crate) struct Backend {
     pub(crate) engine: Engine,
     linker: Linker<State>,
@@ -34,7 +35,7 @@ impl Backend {
         admit::check_functions(&self.engine, &component.component_type())?;
         let pre = self.linker.instantiate_pre(component)?;
         let indexes = Indexes::find(component)
-            .ok_or_else(|| wasmtime::Error::msg("an export of the world `workflow` is missing"))?;
+            .ok_or_else(|| wasmtime::Error::msg("an export of the world is missing"))?;
         Ok(Linked { pre, indexes })
     }
 }
@@ -84,7 +85,7 @@ impl Backends {
     ) -> Result<Made<'a>, NotMade> {
         if let (Some(linked), Some(pool)) = (&loaded.pooled, &self.pool) {
             let mut store = prepare(&pool.engine);
-            match linked.pre.instantiate(&mut store) {
+            match linked.instantiate(&mut store) {
                 Ok(instance) => {
                     return Ok(Made {
                         store,
@@ -101,7 +102,7 @@ impl Backends {
             Ok(linked) => linked,
             Err(error) => return Err(NotMade { error, store }),
         };
-        match linked.pre.instantiate(&mut store) {
+        match linked.instantiate(&mut store) {
             Ok(instance) => Ok(Made {
                 store,
                 instance,
@@ -143,6 +144,16 @@ pub(crate) struct NotMade {
 struct Linked {
     pre: InstancePre<State>,
     indexes: Indexes,
+}
+
+impl Linked {
+    /// A guest that may wait needs a stack of its own, also while it is made.
+    fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
+        match self.indexes.entry {
+            Entry::Reactive { .. } => self.pre.instantiate(store),
+            Entry::Blocking { .. } => at_once(self.pre.instantiate_async(store)),
+        }
+    }
 }
 
 /// A component that can be instantiated.

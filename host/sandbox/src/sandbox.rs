@@ -6,10 +6,12 @@ use sha2::{Digest, Sha256};
 use steadfast_model::{ComponentDescription, ComponentDigest};
 use steadfast_ports::guest::{Admitted, Error, Fetch, Refusal};
 use steadfast_ports::{Guest, Guests};
+use wasmtime::component::Instance;
 use wasmtime::{Engine, Store};
 
-use crate::abi::exports::{self, Exports};
+use crate::abi::exports::{self, Entry, Exports, Indexes};
 use crate::cache::DiskCache;
+use crate::fiber::{BlockingGuest, RunFunc};
 use crate::instance::{SandboxedGuest, Shared};
 use crate::limit::TRANSFER_BYTES_MAX;
 use crate::loaded::{Backend, Backends, Loaded, LoadedSet, Made, NotMade};
@@ -157,7 +159,7 @@ impl Sandbox {
             instance,
             indexes,
         } = made;
-        Exports::new(&mut store, &instance, indexes).map_err(|e| admit::cannot_link(&e))?;
+        check_exports(&mut store, &instance, indexes).map_err(|e| admit::cannot_link(&e))?;
         let described = exports::describe(&mut store, &instance, indexes);
         let description = described.map_err(|error| {
             let class = self.classify(&error, &mut store);
@@ -197,6 +199,24 @@ impl Sandbox {
         let (loaded, code) = self.load(digest, &bytes).map_err(refused)?;
         self.keep(digest, code);
         Ok(loaded)
+    }
+}
+
+/// Checks the types of the exports that drive a run.
+fn check_exports(
+    store: &mut Store<State>,
+    instance: &Instance,
+    indexes: &Indexes,
+) -> wasmtime::Result<()> {
+    match indexes.entry {
+        Entry::Reactive { start, resume } => {
+            Exports::new(store, instance, (start, resume)).map(drop)
+        }
+        Entry::Blocking { run } => {
+            let run = exports::function(store, instance, run, "run")?;
+            let checked: wasmtime::Result<RunFunc> = run.typed(&*store);
+            checked.map(drop).map_err(|e| e.context("export `run`"))
+        }
     }
 }
 
@@ -248,13 +268,22 @@ impl Guests for Sandbox {
             instance,
             indexes,
         } = made;
-        let exports = Exports::new(&mut store, &instance, indexes)
-            .map_err(|error| Error::Unavailable(fault::chain(&error)))?;
-        Ok(Box::new(SandboxedGuest::new(
-            store,
-            exports,
-            Arc::clone(&self.shared),
-            batch_max,
-        )))
+        let shared = Arc::clone(&self.shared);
+        let unavailable = |error: wasmtime::Error| Error::Unavailable(fault::chain(&error));
+        match indexes.entry {
+            Entry::Reactive { start, resume } => {
+                let exports =
+                    Exports::new(&mut store, &instance, (start, resume)).map_err(unavailable)?;
+                Ok(Box::new(SandboxedGuest::new(
+                    store, exports, shared, batch_max,
+                )))
+            }
+            Entry::Blocking { run } => {
+                let run =
+                    exports::function(&mut store, &instance, run, "run").map_err(unavailable)?;
+                let guest = BlockingGuest::new(store, run, shared).map_err(unavailable)?;
+                Ok(Box::new(guest))
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! It advances the engines' epoch once per tick. An idle host must not wake a hundred times a
 //! second, so the thread parks when no guest has been entered for longer than one may run.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,6 +24,8 @@ struct Shared {
     /// The thread is parked, or about to be.
     parked: AtomicBool,
     stop: AtomicBool,
+    /// Ticks so far.
+    ticks: AtomicU64,
     engines: Mutex<Vec<EngineWeak>>,
 }
 
@@ -45,6 +47,7 @@ impl Ticker {
             used: AtomicBool::new(false),
             parked: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            ticks: AtomicU64::new(0),
             engines: Mutex::new(Vec::new()),
         });
         let thread = std::thread::Builder::new()
@@ -81,6 +84,11 @@ impl Ticker {
         }
         self.deadline_ticks
     }
+
+    /// Ticks so far. They stand still while no guest runs.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.shared.ticks.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Ticker {
@@ -103,6 +111,7 @@ impl Shared {
         let mut idle_ticks = 0_u64;
         while !self.stop.load(Ordering::SeqCst) {
             std::thread::sleep(tick);
+            self.ticks.fetch_add(1, Ordering::Relaxed);
             for engine in self.engines().iter().filter_map(EngineWeak::upgrade) {
                 engine.increment_epoch();
             }

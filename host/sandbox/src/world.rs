@@ -1,8 +1,8 @@
-//! Whether a component's outside fits the world `workflow`.
+//! Whether a component's outside fits the world `workflow` or `blocking-workflow`.
 
 use steadfast_ports::guest::Refusal;
 
-use crate::abi::{EXPORTS, FUNCTIONS, PACKAGE, TYPES_ONLY, VERSION};
+use crate::abi::{BLOCKING_EXPORTS, EXPORTS, FUNCTIONS, PACKAGE, TYPES_ONLY, VERSION, WAITING};
 use crate::shape::Shape;
 
 /// Checks names of imports and exports. Their types are checked when the component is linked.
@@ -10,7 +10,7 @@ use crate::shape::Shape;
 /// # Errors
 /// [`Refusal::WrongWorld`] or [`Refusal::ForbiddenImport`].
 pub(crate) fn check(shape: &Shape) -> Result<(), Refusal> {
-    check_not_blocking(shape)?;
+    let is_blocking = is_blocking(shape);
     for import in &shape.imports {
         if !is_allowed(import) {
             return Err(Refusal::ForbiddenImport {
@@ -19,8 +19,20 @@ pub(crate) fn check(shape: &Shape) -> Result<(), Refusal> {
             });
         }
     }
-    let missing: Vec<&str> = EXPORTS
-        .into_iter()
+    let wanted: &[&str] = if is_blocking {
+        &BLOCKING_EXPORTS
+    } else {
+        &EXPORTS
+    };
+    if !is_blocking && shape.imports.contains(&interface_name(WAITING)) {
+        return Err(Refusal::WrongWorld(
+            "it imports `waiting`, which is of the world `blocking-workflow`, but exports no `run`"
+                .to_owned(),
+        ));
+    }
+    let missing: Vec<&str> = wanted
+        .iter()
+        .copied()
         .filter(|name| !shape.exports_function(name))
         .collect();
     if missing.is_empty() {
@@ -42,19 +54,9 @@ pub(crate) fn check(shape: &Shape) -> Result<(), Refusal> {
     )))
 }
 
-/// The other world of the package deserves a better message than a missing export.
-fn check_not_blocking(shape: &Shape) -> Result<(), Refusal> {
-    let waiting = interface_name("waiting");
-    let waits = shape.imports.contains(&waiting);
-    let runs = shape.exports_function("run") && shape.exports_function("describe");
-    if waits || (runs && !shape.exports_function("start")) {
-        return Err(Refusal::WrongWorld(
-            "it is of the world `blocking-workflow`, which this version of the host does not run \
-             yet; build it for the world `workflow`"
-                .to_owned(),
-        ));
-    }
-    Ok(())
+/// A component of the world `blocking-workflow` is known by its exports.
+fn is_blocking(shape: &Shape) -> bool {
+    shape.exports_function("run") && !shape.exports_function("start")
 }
 
 fn interface_name(interface: &str) -> String {
@@ -79,7 +81,7 @@ fn hint(import: &str) -> String {
     }
     if import.starts_with(PACKAGE) {
         return format!(
-            "this host offers the world `workflow` of steadfast:workflow{VERSION}; use an SDK \
+            "this host offers the worlds `workflow` and `blocking-workflow` of steadfast:workflow{VERSION}; use an SDK \
              made for that version"
         );
     }

@@ -90,14 +90,20 @@ fn missing_exports_are_named() {
 }
 
 #[test]
-fn the_blocking_world_is_refused_by_name() {
+fn waiting_belongs_to_the_blocking_world_only() {
     let core = r#"(module
         (import "steadfast:workflow/waiting@0.1.0" "is-cancel-requested" (func (result i32)))
         (memory (export "memory") 1)
         (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 0))
         (func (export "describe") (result i32) (i32.const 0))
         (func (export "run") (param i32 i32 i32 i32 i32 i32) (result i32) (i32.const 0)))"#;
+    // The world is taken, the empty answer of `describe` is not.
     let refusal = refusal(&component_of("blocking-workflow", core));
+    assert_eq!(refusal.code(), "invalid-description", "{refusal}");
+    let without_run = r#"(component
+        (import "steadfast:workflow/waiting@0.1.0" (instance
+            (export "is-cancel-requested" (func (result bool))))))"#;
+    let refusal = self::refusal(&wat::parse_str(without_run).expect("valid text"));
     assert_eq!(refusal.code(), "wrong-world");
     assert!(
         refusal.to_string().contains("`blocking-workflow`"),

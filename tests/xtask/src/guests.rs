@@ -12,7 +12,7 @@ use crate::process;
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The samples in Rust, by folder.
-pub(crate) const ALL: &[&str] = &["order", "fan-out", "account", "bench"];
+pub(crate) const ALL: &[&str] = &["order", "fan-out", "account", "bench", "blocking"];
 
 /// Builds the host and returns its binary.
 pub(crate) fn build_host(paths: &Paths, profile: &str) -> Result<PathBuf> {

@@ -6,23 +6,41 @@ use wasmtime::component::{Component, ComponentExportIndex, Instance};
 
 use super::lift::{DescriptionValue, StepValue};
 use super::lower::EventRef;
+use crate::fiber::at_once;
 use crate::state::State;
 use crate::trusted::{Export, ResumeParams, StartParams};
 
 /// Where a component keeps its exports.
 pub(crate) struct Indexes {
     describe: ComponentExportIndex,
-    start: ComponentExportIndex,
-    resume: ComponentExportIndex,
+    pub(crate) entry: Entry,
+}
+
+/// How a run is begun and continued.
+pub(crate) enum Entry {
+    /// The world `workflow`.
+    Reactive {
+        start: ComponentExportIndex,
+        resume: ComponentExportIndex,
+    },
+    /// The world `blocking-workflow`.
+    Blocking { run: ComponentExportIndex },
 }
 
 impl Indexes {
-    /// Finds the exports of the world `workflow`; `None` when one is missing.
+    /// Finds the exports of either world; `None` when one is missing.
     pub(crate) fn find(component: &Component) -> Option<Self> {
+        let find = |name| component.get_export_index(None, name);
+        let entry = match find("run") {
+            Some(run) if find("start").is_none() => Entry::Blocking { run },
+            _ => Entry::Reactive {
+                start: find("start")?,
+                resume: find("resume")?,
+            },
+        };
         Some(Self {
-            describe: component.get_export_index(None, "describe")?,
-            start: component.get_export_index(None, "start")?,
-            resume: component.get_export_index(None, "resume")?,
+            describe: find("describe")?,
+            entry,
         })
     }
 }
@@ -41,10 +59,10 @@ impl Exports {
     pub(crate) fn new(
         store: &mut Store<State>,
         instance: &Instance,
-        indexes: &Indexes,
+        (start, resume): (ComponentExportIndex, ComponentExportIndex),
     ) -> wasmtime::Result<Self> {
-        let start = function(store, instance, indexes.start, "start")?;
-        let resume = function(store, instance, indexes.resume, "resume")?;
+        let start = function(store, instance, start, "start")?;
+        let resume = function(store, instance, resume, "resume")?;
         Ok(Self {
             start: Export::new(start, store).map_err(|e| e.context("export `start`"))?,
             resume: Export::new(resume, store).map_err(|e| e.context("export `resume`"))?,
@@ -97,7 +115,7 @@ fn view(event: &Event) -> Result<EventRef<'_>, NotDelivered> {
     })
 }
 
-fn function(
+pub(crate) fn function(
     store: &mut Store<State>,
     instance: &Instance,
     index: ComponentExportIndex,
@@ -121,6 +139,10 @@ pub(crate) fn describe(
     let describe = describe
         .typed::<(), (DescriptionValue,)>(&*store)
         .map_err(|e| e.context("export `describe`"))?;
-    let (description,) = describe.call(store, ())?;
+    let (description,) = match indexes.entry {
+        Entry::Reactive { .. } => describe.call(store, ())?,
+        // Nobody is behind its calls, so it cannot wait.
+        Entry::Blocking { .. } => at_once(describe.call_async(store, ()))?,
+    };
     Ok(description)
 }

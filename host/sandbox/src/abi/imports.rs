@@ -41,12 +41,15 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let seq = store
             .data_mut()
             .ask("timers.start", |calls| calls.start_timer(duration))?;
+        store.data_mut().given(seq.0);
         Ok((seq.0,))
     })?;
     timers.func_wrap("cancel", |mut store: Context<'_>, (operation,): (u32,)| {
         store
             .data_mut()
-            .ask("timers.cancel", |calls| calls.cancel_timer(Seq(operation)))
+            .ask("timers.cancel", |calls| calls.cancel_timer(Seq(operation)))?;
+        store.data_mut().timer_canceled(operation);
+        Ok(())
     })?;
 
     linker
@@ -69,7 +72,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let ask = |calls: &mut dyn HostCalls| Ok(calls.history_length());
         Ok((store.data_mut().ask("workflow-info.history-length", ask)?,))
     })?;
-    Ok(())
+    super::waiting::define(&mut linker.instance(&name("waiting"))?)
 }
 
 /// `activities.schedule`.
@@ -91,7 +94,9 @@ fn schedule(
     let mut calls = store.data_mut().take("activities.schedule")?;
     let seq = schedule_borrowed(&store, calls.as_mut(), &activity_type, &input, &options);
     store.data_mut().put(calls);
-    Ok((seq?.0,))
+    let operation = seq?.0;
+    store.data_mut().given(operation);
+    Ok((operation,))
 }
 
 fn schedule_borrowed(
@@ -159,10 +164,10 @@ fn random_bytes(mut store: Context<'_>, (length,): (u32,)) -> wasmtime::Result<(
 
 /// `log.write`.
 fn write(mut store: Context<'_>, (level, message): (LevelArg, WasmStr)) -> wasmtime::Result<()> {
-    let mut calls = std::mem::replace(&mut store.data_mut().calls, Calls::Nobody);
+    let mut calls = store.data_mut().lend();
     let panic_line = write_borrowed(&store, &mut calls, level, &message);
     let state = store.data_mut();
-    state.calls = calls;
+    state.put_back(calls);
     if let Some(line) = panic_line? {
         state.panic_line = Some(line);
     }

@@ -201,3 +201,74 @@ impl From<&RunInfo> for InfoValue {
         }
     }
 }
+
+/// `types.payload`, owned.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct PayloadOwned {
+    encoding: String,
+    data: Vec<u8>,
+}
+
+impl From<Payload> for PayloadOwned {
+    fn from(payload: Payload) -> Self {
+        Self {
+            encoding: payload.encoding,
+            data: payload.data,
+        }
+    }
+}
+
+/// `types.failure-frame`, owned.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct FrameOwned {
+    kind: KindValue,
+    message: String,
+    code: String,
+    #[component(name = "non-retryable")]
+    non_retryable: bool,
+    #[component(name = "next-retry-delay-ms")]
+    next_retry_delay_ms: u64,
+    #[component(name = "stack-trace")]
+    stack_trace: String,
+    details: Option<PayloadOwned>,
+}
+
+/// `types.failure`, owned.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct FailureOwned {
+    frames: Vec<FrameOwned>,
+}
+
+/// The answer of `waiting.take`.
+pub(crate) type OutcomeOwned = Result<PayloadOwned, FailureOwned>;
+
+/// The outcome of an operation as `waiting.take` gives it.
+pub(crate) fn outcome(outcome: Result<Payload, Failure>) -> OutcomeOwned {
+    outcome.map(Into::into).map_err(|failure| FailureOwned {
+        frames: failure.frames().iter().map(frame_owned).collect(),
+    })
+}
+
+fn frame_owned(frame: &Frame) -> FrameOwned {
+    let FrameRef {
+        kind,
+        message,
+        code,
+        non_retryable,
+        next_retry_delay_ms,
+        stack_trace,
+        details: _,
+    } = FrameRef::from(frame);
+    FrameOwned {
+        kind,
+        message: message.to_owned(),
+        code: code.to_owned(),
+        non_retryable,
+        next_retry_delay_ms,
+        stack_trace: stack_trace.to_owned(),
+        details: frame.details.clone().map(Into::into),
+    }
+}

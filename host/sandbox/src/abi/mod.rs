@@ -8,6 +8,7 @@ pub(crate) mod exports;
 pub(crate) mod imports;
 pub(crate) mod lift;
 pub(crate) mod lower;
+pub(crate) mod waiting;
 
 /// The package, and the version, that this module speaks.
 pub(crate) const PACKAGE: &str = "steadfast:workflow/";
@@ -17,15 +18,32 @@ pub(crate) const VERSION: &str = "@0.1.0";
 /// Interfaces of the `workflow` world that hold only types: nothing is linked for them.
 pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
 
-/// Interfaces of the `workflow` world with functions, and those functions.
-pub(crate) const FUNCTIONS: [(&str, &[&str]); 6] = [
+/// The interface that only the world `blocking-workflow` has.
+pub(crate) const WAITING: &str = "waiting";
+
+/// Interfaces with functions, and those functions.
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 7] = [
     ("activities", &["schedule", "cancel"]),
     ("timers", &["start", "cancel"]),
     ("clock", &["now"]),
     ("random", &["random-bytes"]),
     ("log", &["write"]),
     ("workflow-info", &["get", "history-length"]),
+    (
+        WAITING,
+        &[
+            "wait-any",
+            "take",
+            "release",
+            "receive-signal",
+            "receive-cancel",
+            "is-cancel-requested",
+        ],
+    ),
 ];
 
 /// Exports of the `workflow` world.
 pub(crate) const EXPORTS: [&str; 3] = ["describe", "start", "resume"];
+
+/// Exports of the `blocking-workflow` world.
+pub(crate) const BLOCKING_EXPORTS: [&str; 2] = ["describe", "run"];
