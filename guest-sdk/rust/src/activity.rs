@@ -176,10 +176,9 @@ impl<T: Decode> Activity<T> {
     /// encode schedules nothing: the future is then ready with that failure.
     pub fn start(self) -> ActivityHandle<T> {
         let state = match self.input {
-            Ok(input) => {
-                let number = host::schedule_activity(&self.activity_type, input, &self.options);
-                State::Scheduled(Operation::new(number, Kind::Activity))
-            }
+            Ok(input) => State::Scheduled(Operation::start(Kind::Activity, || {
+                host::schedule_activity(&self.activity_type, input, &self.options)
+            })),
             Err(failure) => State::Refused(Some(failure)),
         };
         ActivityHandle {

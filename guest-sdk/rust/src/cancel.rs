@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
 use crate::run;
+use crate::scope;
 use crate::waiters::Waiters;
 
 struct State {
@@ -29,9 +30,13 @@ impl CancelRequest {
         Self(RefCell::new(State::new()))
     }
 
-    /// Records a request. The first one counts: its reason stays.
+    /// Records a request and cancels the scopes of the run. The first request counts: its reason
+    /// stays.
     pub(crate) fn deliver(&self, reason: String) {
-        self.0.borrow_mut().reason.get_or_insert(reason);
+        if !self.is_requested() {
+            self.0.borrow_mut().reason = Some(reason.clone());
+            scope::cancel_all(&reason);
+        }
         loop {
             // One borrow per waiter: a waker may call back.
             let waker = self.0.borrow_mut().waiters.pop();

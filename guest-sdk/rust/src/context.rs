@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use crate::activity::Activity;
 use crate::cancel::Cancelled;
+use crate::condition::WaitUntil;
 use crate::failure::Failure;
 use crate::host::{self, WorkflowInfo};
 use crate::payload::{Decode, Encode};
 use crate::random::{self, Random};
+use crate::scope::{Scope, Shielded, canceled_because};
 use crate::signal::{Signal, SignalSet};
 use crate::spawn::{self, JoinHandle};
 use crate::time::Timestamp;
@@ -93,8 +95,52 @@ impl Context {
         }
     }
 
+    /// Returns a new scope inside the one whose code calls this, for work that is cancelled as a
+    /// whole: by [`Scope::cancel`], by a limit of time, with the scope around it, or by a cancel
+    /// request.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use steadfast_sdk::{Context, Failure};
+    /// # async fn trip(ctx: Context) -> Result<(), Failure> {
+    /// let booking = ctx.scope().run(async move {
+    ///     ctx.activity::<()>("book-hotel", &()).await?;
+    ///     ctx.activity::<()>("book-flight", &()).await
+    /// });
+    /// let undo = move |_why| async move {
+    ///     let undone: Result<(), Failure> = ctx.activity("cancel-bookings", &()).await;
+    ///     drop(undone);
+    /// };
+    /// booking.within(Duration::from_secs(60)).cleanup(undo).await
+    /// # }
+    /// ```
+    pub fn scope(&self) -> Scope {
+        Scope::open()
+    }
+
+    /// Keeps a future going whatever happens to the scopes around it: they are cancelled, but
+    /// their code is dropped only when it waits outside of the shield.
+    pub fn shielded<F: IntoFuture>(&self, future: F) -> Shielded<F::IntoFuture> {
+        Shielded::new(future.into_future())
+    }
+
+    /// Waits until a condition on the workflow's own state is true. It is looked at now and after
+    /// every event; it must not change anything.
+    ///
+    /// ```
+    /// # use std::{cell::Cell, rc::Rc};
+    /// # use steadfast_sdk::Context;
+    /// # async fn gate(ctx: Context, open: Rc<Cell<u32>>) {
+    /// ctx.wait_until(|| open.get() >= 3).await;
+    /// # }
+    /// ```
+    pub fn wait_until<C: FnMut() -> bool>(&self, condition: C) -> WaitUntil<C> {
+        WaitUntil::new(condition)
+    }
+
     /// Starts a task that runs beside the workflow. What is left of it when the workflow ends is
-    /// abandoned.
+    /// abandoned. In a scope the task belongs to the scope: cancelled with it, its handle never
+    /// becomes ready.
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
@@ -145,6 +191,44 @@ impl Context {
         random::uuid()
     }
 
+    /// Returns true when this run takes the new branch of code that was changed while runs were
+    /// open, false when it had passed this place before the change. The first answer counts for
+    /// every later call with the same id. It waits for nothing and lets no other task run.
+    ///
+    /// ```
+    /// # use steadfast_sdk::{Context, Failure};
+    /// # async fn pay(ctx: Context, amount: u64) -> Result<(), Failure> {
+    /// if ctx.patched("fraud-check") {
+    ///     ctx.activity::<()>("check-fraud", &amount).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use = "the answer decides which branch a replay will take"]
+    pub fn patched(&self, id: &str) -> bool {
+        host::patched(id)
+    }
+
+    /// Takes the place of [`patched`](Self::patched) once no open run needs the old branch. When
+    /// all runs that were started with `patched` have ended too, the call can be removed.
+    pub fn deprecate_patch(&self, id: &str) {
+        host::deprecate_patch(id);
+    }
+
+    /// Computes a value and records it: every replay gets the recorded value, whatever the code
+    /// computes by then. For values that follow from the code, such as a rate or a table in it.
+    ///
+    /// # Errors
+    ///
+    /// A failure with the code `encode` or `decode`.
+    pub fn side_effect<T: Encode + Decode>(
+        &self,
+        name: &str,
+        compute: impl FnOnce() -> T,
+    ) -> Result<T, Failure> {
+        let value = compute().encode(run::spare_buffer())?;
+        T::decode(host::side_effect(name, value))
+    }
+
     /// Returns the facts about this run. They are copied from the host on each call.
     #[must_use]
     pub fn info(&self) -> WorkflowInfo {
@@ -155,13 +239,5 @@ impl Context {
     #[must_use]
     pub fn history_length(&self) -> u64 {
         host::history_length()
-    }
-}
-
-fn canceled_because(reason: &str) -> Failure {
-    if reason.is_empty() {
-        Failure::canceled()
-    } else {
-        Failure::canceled().with_message(format!("canceled: {reason}"))
     }
 }

@@ -55,6 +55,19 @@ pub(crate) fn cancel_timer(operation: u32) {
     host::cancel_timer(operation);
 }
 
+pub(crate) fn patched(id: &str) -> bool {
+    host::patched(id)
+}
+
+pub(crate) fn deprecate_patch(id: &str) {
+    host::deprecate_patch(id);
+}
+
+/// Records a value and returns it; on a replay, returns the recorded one.
+pub(crate) fn side_effect(name: &str, value: Payload) -> Payload {
+    host::side_effect(name, value)
+}
+
 pub(crate) fn now_ms() -> u64 {
     host::now_ms()
 }
@@ -88,7 +101,7 @@ pub(crate) fn history_length() -> u64 {
 
 #[cfg(target_arch = "wasm32")]
 mod wasm {
-    use crate::bindings::steadfast::workflow::{activities, clock, log, random, timers};
+    use crate::bindings::steadfast::workflow::{activities, clock, log, markers, random, timers};
     use crate::bindings::steadfast::workflow::{types, workflow_info};
     use crate::log::Level;
     use crate::payload::Payload;
@@ -97,6 +110,7 @@ mod wasm {
 
     pub(super) use activities::cancel as cancel_activity;
     pub(super) use clock::now as now_ms;
+    pub(super) use markers::{deprecate_patch, patched};
     pub(super) use random::random_bytes;
     pub(super) use timers::{cancel as cancel_timer, start as start_timer};
     pub(super) use workflow_info::history_length;
@@ -113,6 +127,19 @@ mod wasm {
         let operation = activities::schedule(activity_type, &input, options);
         run::recycle(input.data);
         operation
+    }
+
+    pub(super) fn side_effect(name: &str, value: Payload) -> Payload {
+        let value = types::Payload {
+            encoding: value.encoding,
+            data: value.data,
+        };
+        let recorded = markers::side_effect(name, &value);
+        run::recycle(value.data);
+        Payload {
+            encoding: recorded.encoding,
+            data: recorded.data,
+        }
     }
 
     pub(super) fn write_log(level: Level, message: &str) {

@@ -67,6 +67,12 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed(Duration);
 
+impl Elapsed {
+    pub(crate) const fn new(limit: Duration) -> Self {
+        Self(limit)
+    }
+}
+
 impl fmt::Display for Elapsed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "not ready within {:?}", self.0)

@@ -47,6 +47,7 @@ pub mod bindings;
 mod cancel;
 #[doc(hidden)]
 pub mod component;
+mod condition;
 mod context;
 mod executor;
 mod failure;
@@ -59,6 +60,7 @@ mod payload;
 mod random;
 mod run;
 mod saga;
+mod scope;
 mod signal;
 mod spawn;
 #[cfg(not(target_arch = "wasm32"))]
@@ -70,6 +72,7 @@ mod workflow;
 
 pub use activity::{Activity, ActivityHandle, RetryPolicy};
 pub use cancel::Cancelled;
+pub use condition::WaitUntil;
 pub use context::Context;
 pub use failure::{Failure, FailureKind, Frame};
 pub use host::WorkflowInfo;
@@ -79,6 +82,7 @@ pub use random::Random;
 pub use saga::Saga;
 #[cfg(feature = "schema")]
 pub use schemars;
+pub use scope::{Scope, ScopeRun, Shielded};
 pub use signal::{Recv, RecvAny, Signal, SignalSet};
 pub use spawn::JoinHandle;
 pub use steadfast_sdk_macros::{join, select, try_join, workflow};

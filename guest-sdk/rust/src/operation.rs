@@ -7,10 +7,12 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
+use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use crate::failure::Failure;
 use crate::payload::Payload;
+use crate::scope::{self, Node};
 use crate::{host, run};
 
 /// What an operation ended with.
@@ -147,12 +149,31 @@ pub(crate) struct Operation {
     /// 0 when there is nothing left to cancel.
     number: u32,
     kind: Kind,
+    /// The scope that it was started in.
+    scope: Option<Rc<Node>>,
+    /// True for an operation of a cancelled scope, which was never started.
+    is_void: bool,
 }
 
 impl Operation {
-    pub(crate) fn new(number: u32, kind: Kind) -> Self {
-        run::with(|run| run.operations.insert(number));
-        Self { number, kind }
+    /// Starts an operation with a call of the host that returns its number. In a scope that is
+    /// cancelled the host is not asked, and the operation stays pending.
+    pub(crate) fn start(kind: Kind, call: impl FnOnce() -> u32) -> Self {
+        let scope = scope::current();
+        let is_void = scope::is_cancelled_here();
+        let number = if is_void { 0 } else { call() };
+        if !is_void {
+            run::with(|run| run.operations.insert(number));
+            if let Some(scope) = &scope {
+                scope.add(number, kind);
+            }
+        }
+        Self {
+            number,
+            kind,
+            scope,
+            is_void,
+        }
     }
 
     pub(crate) const fn number(&self) -> u32 {
@@ -160,15 +181,25 @@ impl Operation {
     }
 
     pub(crate) fn poll(&mut self, task: &TaskContext<'_>) -> Poll<Outcome> {
+        if self.is_void {
+            return Poll::Pending;
+        }
         assert_ne!(
             self.number, 0,
             "a future is not polled after it has been ready"
         );
         let poll = run::with(|run| run.operations.poll(self.number, task));
         if poll.is_ready() {
+            self.leave_scope();
             self.number = 0;
         }
         poll
+    }
+
+    fn leave_scope(&mut self) {
+        if let Some(scope) = self.scope.take() {
+            scope.remove(self.number);
+        }
     }
 
     /// Asks the host to cancel the operation, which stays pending until the host says so.
@@ -180,6 +211,7 @@ impl Operation {
 
     /// Lets the operation go on without anybody waiting for it.
     pub(crate) fn detach(mut self) {
+        self.leave_scope();
         let number = mem::take(&mut self.number);
         run::with(|run| run.operations.forget(number));
     }
@@ -190,11 +222,17 @@ impl Drop for Operation {
         if self.number == 0 {
             return;
         }
+        self.leave_scope();
         // `try_with`: a native thread may be taking its run down already.
-        let is_pending = run::try_with(|run| run.operations.forget(self.number) && run.is_open());
-        if is_pending == Some(true) {
-            request_cancel(self.number, self.kind);
-        }
+        give_up(self.number, self.kind);
+    }
+}
+
+/// Forgets an operation that nobody will ask for any more, and cancels it if it is pending.
+pub(crate) fn give_up(number: u32, kind: Kind) {
+    let is_pending = run::try_with(|run| run.operations.forget(number) && run.is_open());
+    if is_pending == Some(true) {
+        request_cancel(number, kind);
     }
 }
 

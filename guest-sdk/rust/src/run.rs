@@ -7,10 +7,12 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 
 use crate::cancel::CancelRequest;
+use crate::condition::Conditions;
 use crate::executor::Executor;
 use crate::failure::{Failure, FailureKind};
 use crate::operation::{Operations, Outcome};
 use crate::payload::Payload;
+use crate::scope::Tree;
 use crate::signal::Signals;
 
 /// The largest buffer kept for the next payload, so that one big result is not held for ever.
@@ -39,6 +41,8 @@ pub(crate) struct Run {
     pub(crate) operations: Operations,
     pub(crate) signals: Signals,
     pub(crate) cancel: CancelRequest,
+    pub(crate) conditions: Conditions,
+    pub(crate) scopes: Tree,
     phase: RefCell<Phase>,
     /// Memory of the last decoded payload, for the next encoded one.
     spare: Cell<Vec<u8>>,
@@ -52,6 +56,8 @@ thread_local! {
             operations: Operations::new(),
             signals: Signals::new(),
             cancel: CancelRequest::new(),
+            conditions: Conditions::new(),
+            scopes: Tree::new(),
             phase: RefCell::new(Phase::NotStarted),
             spare: Cell::new(Vec::new()),
         }
@@ -119,7 +125,16 @@ impl Run {
 
     /// Lets every task go on until all of them wait or the workflow has ended.
     pub(crate) fn run_until_blocked(&self) {
-        while self.is_open() && self.executor.step() {}
+        let mut is_moved = true;
+        loop {
+            while self.is_open() && self.executor.step() {}
+            // Conditions are looked at once, and again whenever one of them came true.
+            if !self.is_open() || !is_moved || !self.conditions.wake_all() {
+                return;
+            }
+            while self.is_open() && self.executor.step() {}
+            is_moved = self.conditions.is_moved();
+        }
     }
 
     /// Returns how the workflow ended, once.
@@ -142,6 +157,8 @@ impl Run {
         self.operations.reset();
         self.signals.reset();
         self.cancel.reset();
+        self.conditions.reset();
+        self.scopes.reset();
         self.now_ms.set(0);
     }
 }

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use crate::executor::TaskFuture;
 use crate::run;
+use crate::scope::{self, InScope};
 
 struct Shared<T> {
     output: Option<T>,
@@ -40,19 +42,22 @@ where
         waiter: None,
     }));
     let result = Rc::clone(&shared);
-    let task = run::with(|run| {
-        run.executor.spawn(Box::pin(async move {
-            let output = future.await;
-            let waiter = {
-                let mut result = result.borrow_mut();
-                result.output = Some(output);
-                result.waiter.take()
-            };
-            if let Some(waiter) = waiter {
-                waiter.wake();
-            }
-        }))
-    });
+    let code = async move {
+        let output = future.await;
+        let waiter = {
+            let mut result = result.borrow_mut();
+            result.output = Some(output);
+            result.waiter.take()
+        };
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    };
+    let code: TaskFuture = match scope::current() {
+        Some(scope) => Box::pin(InScope::new(scope, code)),
+        None => Box::pin(code),
+    };
+    let task = run::with(|run| run.executor.spawn(code));
     JoinHandle { task, shared }
 }
 

@@ -56,6 +56,12 @@ pub enum Call {
     },
     /// A timer was cancelled.
     CancelTimer(u32),
+    /// The run was asked whether this patch applies.
+    Patched(String),
+    /// This patch was marked as deprecated.
+    DeprecatePatch(String),
+    /// A value was recorded under this name.
+    SideEffect(String, Payload),
     /// So many random bytes were drawn.
     Random(u32),
     /// A line was logged.
@@ -102,7 +108,6 @@ impl TestRun {
     /// # Panics
     ///
     /// When the input does not encode.
-    #[allow(clippy::expect_used, reason = "a test's own value")]
     pub fn start<W: Workflow>(input: &(impl Encode + ?Sized)) -> Self {
         Self::start_with::<W>(input, WorkflowInfo::default())
     }
@@ -113,11 +118,30 @@ impl TestRun {
     /// # Panics
     ///
     /// When the input does not encode.
+    pub fn start_with<W: Workflow>(input: &(impl Encode + ?Sized), info: WorkflowInfo) -> Self {
+        Self::begin::<W>(input, info, &[])
+    }
+
+    /// Starts a workflow as a run that had passed these patches before they were made: asked
+    /// about them, it takes the old branch. Every other patch applies.
+    ///
+    /// # Panics
+    ///
+    /// When the input does not encode.
+    pub fn start_before<W: Workflow>(input: &(impl Encode + ?Sized), patches: &[&str]) -> Self {
+        Self::begin::<W>(input, WorkflowInfo::default(), patches)
+    }
+
     #[allow(clippy::expect_used, reason = "a test's own value")]
-    pub fn start_with<W: Workflow>(input: &(impl Encode + ?Sized), mut info: WorkflowInfo) -> Self {
+    fn begin<W: Workflow>(
+        input: &(impl Encode + ?Sized),
+        mut info: WorkflowInfo,
+        unpatched: &[&str],
+    ) -> Self {
         run::with(run::Run::reset);
         W::NAME.clone_into(&mut info.workflow_type);
         fake::reset(info);
+        fake::unpatch(unpatched);
         let input = input.encode(Vec::new()).expect("the input encodes");
         let step = component::start(&[Definition::of::<W>()], W::NAME, component::to_wire(input));
         Self {

@@ -17,9 +17,9 @@ pub struct Timer {
 
 impl Timer {
     pub(crate) fn start(duration: Duration) -> Self {
-        let number = host::start_timer(to_millis(duration));
+        let start = || host::start_timer(to_millis(duration));
         Self {
-            operation: Operation::new(number, Kind::Timer),
+            operation: Operation::start(Kind::Timer, start),
         }
     }
 

@@ -17,7 +17,7 @@ pub mod task;
 pub mod time;
 
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
-pub use event::{Event, EventType, HistoryPage};
+pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
     Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome,
     PendingActivity, PendingTimer, SignalWorkflow, StartWorkflow, StartedWorkflow, Status,

@@ -1,6 +1,6 @@
 //! One event of a history as one line.
 
-use steadfast_api::wire::{Event, EventType, Payload, Time};
+use steadfast_api::wire::{Event, EventType, MarkerKind, Payload, Time};
 
 use crate::duration;
 use crate::output::{Output, Tone, clean};
@@ -59,7 +59,8 @@ fn tone(kind: EventType) -> Tone {
         | EventType::ActivityTaskCompleted
         | EventType::TimerStarted
         | EventType::TimerFired
-        | EventType::TimerCanceled => Tone::Plain,
+        | EventType::TimerCanceled
+        | EventType::MarkerRecorded => Tone::Plain,
     }
 }
 
@@ -69,7 +70,9 @@ fn details(event: &Event) -> String {
     parts.extend(event.seq.map(|seq| format!("#{seq}")));
     parts.extend(event.workflow_type.clone());
     parts.extend(event.activity_type.clone());
+    parts.extend(event.marker.map(marker).map(str::to_owned));
     parts.extend(event.name.clone());
+    parts.extend(event.details.as_ref().map(payload));
     parts.extend(event.input.as_ref().map(payload));
     parts.extend(event.result.as_ref().map(payload));
     parts.extend(event.failure.as_ref().map(ToString::to_string));
@@ -84,6 +87,14 @@ fn details(event: &Event) -> String {
     }
     parts.extend(event.worker.as_ref().map(|worker| format!("by {worker}")));
     parts.join(" ")
+}
+
+fn marker(kind: MarkerKind) -> &'static str {
+    match kind {
+        MarkerKind::Patch => "patch",
+        MarkerKind::DeprecatedPatch => "deprecated patch",
+        MarkerKind::SideEffect => "side effect",
+    }
 }
 
 fn payload(payload: &Payload) -> String {

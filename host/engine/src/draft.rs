@@ -162,6 +162,9 @@ impl<'e> Draft<'e> {
                     self.ended.insert(seq);
                 }
             }
+            Command::RecordMarker { marker } => {
+                self.record(EventKind::MarkerRecorded { marker }, at);
+            }
         }
     }
 

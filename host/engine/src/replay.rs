@@ -5,16 +5,20 @@
 //! is never recorded before the event that caused it. When both cursors are at the end, the run is
 //! live, and further calls are new commands.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use steadfast_model::command::{Command, Step};
-use steadfast_model::{Event, EventKind, EventNumber, Millis, Seq, Timestamp};
+use steadfast_model::{Event, EventKind, EventNumber, MarkerName, Millis, Seq, Timestamp};
 
 use crate::decide::Issued;
 use crate::random::Stream;
+
+mod marker;
+
+pub use marker::Marked;
 
 /// Code and history differ.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +74,8 @@ pub struct Replay {
     drift_count: u64,
     /// Operations resolved for the guest.
     ended: u64,
+    /// Patches that were asked about, with the answer: the first one counts for the whole run.
+    patches: BTreeMap<MarkerName, bool>,
 }
 
 impl Replay {
@@ -89,6 +95,7 @@ impl Replay {
             drifts: Vec::new(),
             drift_count: 0,
             ended: 0,
+            patches: BTreeMap::new(),
         }
     }
 
@@ -115,16 +122,16 @@ impl Replay {
         }
     }
 
-    /// The next recorded command that has not been made, of those taken in.
+    /// The next recorded command that the guest must make, of those taken in.
     #[must_use]
     pub fn next_command(&self) -> Option<EventNumber> {
-        self.commands.front().map(|event| event.number)
+        self.peek().map(|event| event.number)
     }
 
     /// True if what is taken in suffices to judge a cancellation of this operation.
     #[must_use]
     pub fn can_judge_cancel(&self, seq: Seq) -> bool {
-        let is_recorded = self.commands.front().is_some_and(|event| {
+        let is_recorded = self.peek().is_some_and(|event| {
             matches!(&event.kind,
                 EventKind::ActivityTaskCancelRequested { seq: s } | EventKind::TimerCanceled { seq: s } if *s == seq)
         });
@@ -136,6 +143,7 @@ impl Replay {
     /// # Errors
     /// [`Mismatch`] when a command recorded before it has not been made.
     pub fn deliver(&mut self, event: &Event) -> Result<(), Mismatch> {
+        self.skip_optional();
         if let Some(missing) = self.commands.front()
             && missing.number < event.number
         {
@@ -168,6 +176,7 @@ impl Replay {
         input: &[u8],
         encoding: &str,
     ) -> Result<Matched, Mismatch> {
+        self.skip_optional();
         let Some(recorded) = self.commands.front() else {
             return Ok(Matched::Live(self.next_seq));
         };
@@ -200,6 +209,7 @@ impl Replay {
     /// # Errors
     /// [`Mismatch`] when the history records something else here.
     pub fn start_timer(&mut self, duration: Millis) -> Result<Matched, Mismatch> {
+        self.skip_optional();
         let Some(recorded) = self.commands.front() else {
             return Ok(Matched::Live(self.next_seq));
         };
@@ -262,6 +272,7 @@ impl Replay {
         if matches!(command, Command::CancelTimer { .. }) && !self.resolved.contains(seq) {
             self.ended += 1;
         }
+        self.skip_optional();
         if self
             .commands
             .front()
@@ -301,6 +312,7 @@ impl Replay {
             Step::Failed(_) => "WorkflowExecutionFailed",
             Step::Canceled(_) => "WorkflowExecutionCanceled",
         };
+        self.skip_optional();
         match self.commands.front() {
             None => Ok(()),
             Some(recorded) if recorded.kind.name() == actual => {
@@ -317,7 +329,7 @@ impl Replay {
     /// # Errors
     /// [`Mismatch`] names the first command that the code did not make.
     pub fn finish(&self) -> Result<(), Mismatch> {
-        match self.commands.front() {
+        match self.peek() {
             Some(missing) => Err(self.not_made(missing, "nothing (it waits)")),
             None => Ok(()),
         }
@@ -433,6 +445,7 @@ fn describe(kind: &EventKind) -> String {
         EventKind::ActivityTaskCancelRequested { seq } | EventKind::TimerCanceled { seq } => {
             format!("{} of operation {seq}", kind.name())
         }
+        EventKind::MarkerRecorded { marker } => marker::describe(marker),
         EventKind::WorkflowExecutionStarted { .. }
         | EventKind::WorkflowExecutionCompleted { .. }
         | EventKind::WorkflowExecutionFailed { .. }

@@ -181,6 +181,8 @@ impl State {
             EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => {
                 self.end_timer(number, *seq)?;
             }
+            // Only a replay of the code asks for what a marker holds.
+            EventKind::MarkerRecorded { .. } => {}
             EventKind::WorkflowExecutionCancelRequested { .. } => {
                 self.cancel_requested = true;
             }

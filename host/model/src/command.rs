@@ -5,6 +5,7 @@ use alloc::string::String;
 use crate::activity::ActivityOptions;
 use crate::failure::Failure;
 use crate::id::{ActivityType, Seq};
+use crate::marker::Marker;
 use crate::payload::Payload;
 use crate::time::Millis;
 
@@ -39,6 +40,11 @@ pub enum Command {
         /// The timer.
         seq: Seq,
     },
+    /// Record an answer. Takes no [`Seq`].
+    RecordMarker {
+        /// What to record.
+        marker: Marker,
+    },
 }
 
 impl Command {
@@ -50,6 +56,7 @@ impl Command {
             Self::CancelActivity { .. } => "CancelActivity",
             Self::StartTimer { .. } => "StartTimer",
             Self::CancelTimer { .. } => "CancelTimer",
+            Self::RecordMarker { .. } => "RecordMarker",
         }
     }
 }

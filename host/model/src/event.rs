@@ -10,6 +10,7 @@ use crate::id::{
     ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, Seq, SignalName,
     TaskQueue, WorkflowId, WorkflowType,
 };
+use crate::marker::Marker;
 use crate::payload::Payload;
 use crate::time::{Millis, Timestamp};
 
@@ -221,6 +222,13 @@ pub enum EventKind {
         #[n(0)]
         failure: Failure,
     },
+    /// A command: an answer was recorded.
+    #[n(25)]
+    MarkerRecorded {
+        /// The answer.
+        #[n(0)]
+        marker: Marker,
+    },
     /// A signal arrived.
     #[n(26)]
     WorkflowExecutionSignaled {
@@ -268,6 +276,7 @@ impl EventKind {
             Self::TimerCanceled { .. } => "TimerCanceled",
             Self::WorkflowExecutionCancelRequested { .. } => "WorkflowExecutionCancelRequested",
             Self::WorkflowExecutionCanceled { .. } => "WorkflowExecutionCanceled",
+            Self::MarkerRecorded { .. } => "MarkerRecorded",
             Self::WorkflowExecutionSignaled { .. } => "WorkflowExecutionSignaled",
             Self::WorkflowExecutionTerminated { .. } => "WorkflowExecutionTerminated",
         }
@@ -281,6 +290,7 @@ impl EventKind {
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
             | Self::TimerCanceled { .. }
+            | Self::MarkerRecorded { .. }
             | Self::WorkflowExecutionCompleted { .. }
             | Self::WorkflowExecutionFailed { .. }
             | Self::WorkflowExecutionCanceled { .. } => true,
@@ -315,7 +325,8 @@ impl EventKind {
             | Self::ActivityTaskScheduled { .. }
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
-            | Self::TimerCanceled { .. } => false,
+            | Self::TimerCanceled { .. }
+            | Self::MarkerRecorded { .. } => false,
         }
     }
 
@@ -350,7 +361,8 @@ impl EventKind {
             | Self::ActivityTaskScheduled { .. }
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
-            | Self::TimerCanceled { .. } => None,
+            | Self::TimerCanceled { .. }
+            | Self::MarkerRecorded { .. } => None,
         }
     }
 }

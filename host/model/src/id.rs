@@ -114,6 +114,10 @@ name!(
     SignalName, "signal name"
 );
 name!(
+    /// The id of a patch or the name of a side effect.
+    MarkerName, "marker name"
+);
+name!(
     /// Made by a client; the same id twice is the same request.
     RequestId, "request id"
 );

@@ -18,6 +18,7 @@ pub mod execution;
 pub mod failure;
 pub mod id;
 pub mod limits;
+pub mod marker;
 pub mod payload;
 pub mod retry;
 pub mod time;
@@ -29,9 +30,10 @@ pub use event::{Event, EventKind};
 pub use execution::{ExecutionRecord, Status};
 pub use failure::{Failure, FailureKind, Frame, RetryState};
 pub use id::{
-    ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, RunKey, Seq,
-    SignalName, TaskQueue, WorkflowId, WorkflowType,
+    ActivityType, ComponentDigest, EventNumber, MarkerName, Namespace, RequestId, RunId, RunKey,
+    Seq, SignalName, TaskQueue, WorkflowId, WorkflowType,
 };
+pub use marker::{Marker, MarkerKind};
 pub use payload::Payload;
 pub use retry::RetryPolicy;
 pub use time::{Millis, Timestamp};

@@ -2,7 +2,7 @@
 
 use crate::time::Millis;
 
-/// Longest name: workflow id, type, task queue, signal name, request id. Temporal: `limit.maxIDLength`.
+/// Longest name: workflow id, type, task queue, signal name, patch id, request id. Temporal: `limit.maxIDLength`.
 pub const ID_BYTES_MAX: usize = 1000;
 
 /// Largest payload. Temporal: blob size error limit, 2 MiB.

@@ -106,6 +106,24 @@ pub trait HostCalls: Send {
     /// [`Stop`] ends the activation.
     fn cancel_timer(&mut self, seq: Seq) -> Result<(), Stop>;
 
+    /// `markers.patched`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn patched(&mut self, id: &str) -> Result<bool, Stop>;
+
+    /// `markers.deprecate-patch`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn deprecate_patch(&mut self, id: &str) -> Result<(), Stop>;
+
+    /// `markers.side-effect`: the recorded value, or `value` when the call is new.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop>;
+
     /// `clock.now`: the time of the event being delivered.
     fn now(&mut self) -> Timestamp;
 

@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
-use steadfast_engine::replay::{Matched, Mismatch, Replay};
+use steadfast_engine::replay::{Marked, Matched, Mismatch, Replay};
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{
     ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
 };
-use steadfast_model::{ActivityType, Event, Millis, Payload, Seq, TaskQueue, Timestamp};
+use steadfast_model::{
+    ActivityType, Event, MarkerName, Millis, Payload, Seq, TaskQueue, Timestamp,
+};
 use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
 
 use crate::activation::nondeterminism;
@@ -211,6 +213,14 @@ impl Calls {
         Ok(())
     }
 
+    /// Gives the answer of a call that may record a marker.
+    fn answer<T>(&mut self, marked: Marked<T>) -> Result<T, Stop> {
+        if let Some(command) = marked.command {
+            self.issue(command)?;
+        }
+        Ok(marked.answer)
+    }
+
     fn known(&self, seq: Seq) -> Result<(), Stop> {
         if self.replay.is_known(seq) {
             Ok(())
@@ -226,6 +236,10 @@ impl Calls {
 )]
 fn mismatch(mismatch: Mismatch) -> Stop {
     Stop::Nondeterminism(mismatch.to_string())
+}
+
+fn marker_name(what: &str, text: &str) -> Result<MarkerName, Stop> {
+    MarkerName::new(text).map_err(|error| Stop::Invalid(format!("{what}: {error}")))
 }
 
 fn given(options: &CallOptions) -> Given<'_> {
@@ -301,6 +315,33 @@ impl HostCalls for Calls {
             Some(command) => self.issue(command),
             None => Ok(()),
         }
+    }
+
+    fn patched(&mut self, id: &str) -> Result<bool, Stop> {
+        let id = marker_name("patch id", id)?;
+        self.look_ahead()?;
+        let marked = self.replay.patched(&id);
+        self.answer(marked)
+    }
+
+    fn deprecate_patch(&mut self, id: &str) -> Result<(), Stop> {
+        let id = marker_name("patch id", id)?;
+        self.look_ahead()?;
+        let marked = self.replay.deprecate_patch(&id);
+        self.answer(marked)
+    }
+
+    fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop> {
+        let name = marker_name("name of a side effect", name)?;
+        if value.data.len() > PAYLOAD_BYTES_MAX {
+            return Err(Stop::Limit(format!(
+                "value of side effect {name} is {} bytes; the limit is {PAYLOAD_BYTES_MAX}",
+                value.data.len()
+            )));
+        }
+        self.look_ahead()?;
+        let marked = self.replay.side_effect(&name, value).map_err(mismatch)?;
+        self.answer(marked)
     }
 
     fn now(&mut self) -> Timestamp {

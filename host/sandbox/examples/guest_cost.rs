@@ -63,6 +63,15 @@ impl HostCalls for Replay {
     fn cancel_timer(&mut self, _seq: Seq) -> Result<(), Stop> {
         Ok(())
     }
+    fn patched(&mut self, _id: &str) -> Result<bool, Stop> {
+        Ok(true)
+    }
+    fn deprecate_patch(&mut self, _id: &str) -> Result<(), Stop> {
+        Ok(())
+    }
+    fn side_effect(&mut self, _name: &str, value: Payload) -> Result<Payload, Stop> {
+        Ok(value)
+    }
     fn now(&mut self) -> Timestamp {
         Timestamp(1)
     }

@@ -72,7 +72,8 @@ impl Mailbox {
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
-            | EventKind::TimerCanceled { .. } => {}
+            | EventKind::TimerCanceled { .. }
+            | EventKind::MarkerRecorded { .. } => {}
         }
     }
 

@@ -219,6 +219,49 @@ fn facts_about_the_run_are_given() {
 }
 
 #[test]
+fn markers_pass_their_names_and_values() {
+    let guest = Guestlet {
+        imports: [
+            import(
+                "markers",
+                "patched",
+                "patched",
+                "(param i32 i32) (result i32)",
+            ),
+            import("markers", "deprecate-patch", "deprecate", "(param i32 i32)"),
+            import(
+                "markers",
+                "side-effect",
+                "effect",
+                "(param i32 i32 i32 i32 i32 i32 i32)",
+            ),
+        ]
+        .concat(),
+        // Name and value are the byte at 32; the answer is the payload of the result.
+        start: "(if (i32.ne (call $patched (i32.const 32) (i32.const 1)) (i32.const 1))
+                  (then unreachable))
+                (call $deprecate (i32.const 32) (i32.const 1))
+                (call $effect (i32.const 32) (i32.const 1) (i32.const 32) (i32.const 0)
+                  (i32.const 32) (i32.const 1) (i32.const 4100))
+                (i32.store8 (i32.const 4096) (i32.const 1))
+                (i32.const 4096)"
+            .to_owned(),
+        ..Guestlet::default()
+    };
+    let (result, recorder) = started(&guest);
+    assert_eq!(result, Ok(Step::Completed(Payload::json("[1]"))));
+    let name = || "w".to_owned();
+    assert_eq!(
+        recorder.calls,
+        [
+            Call::Patched(name()),
+            Call::DeprecatePatch(name()),
+            Call::SideEffect(name(), Payload::json("w")),
+        ]
+    );
+}
+
+#[test]
 fn log_lines_are_cut_at_a_character() {
     let guest = Guestlet {
         imports: import("log", "write", "write", "(param i32 i32 i32)"),

@@ -100,7 +100,7 @@ pub fn script(rng: &mut Rng) -> (Vec<Op>, Owed) {
     let mut ops = Vec::new();
     let mut owed = Owed::default();
     for i in 0..1 + rng.below(7) {
-        ops.push(match rng.below(10) {
+        ops.push(match rng.below(14) {
             0 | 1 => Op::Activity {
                 activity_type: "act".to_owned(),
                 input: format!("\"{i}\""),
@@ -124,6 +124,13 @@ pub fn script(rng: &mut Rng) -> (Vec<Op>, Owed) {
             }
             7 => Op::Random("act".to_owned()),
             8 => Op::Now("act".to_owned()),
+            10 => {
+                let id = format!("p{}", rng.below(3));
+                Op::Patched(id, "act".to_owned(), "old".to_owned())
+            }
+            11 => Op::SideEffect(format!("v{}", rng.below(2))),
+            13 => Op::SleepOrCancel([0, 40, 2000][rng.index(3)]),
+            12 => Op::DeprecatePatch(format!("p{}", rng.below(3))),
             _ if !owed.cancel && rng.chance(300) => {
                 owed.cancel = true;
                 Op::WaitCancel

@@ -22,6 +22,8 @@ struct Host {
     now: Timestamp,
     /// State of the random stream, a SplitMix64.
     random: u64,
+    /// Patches that came after the run had passed their place.
+    unpatched: Vec<String>,
 }
 
 impl Host {
@@ -35,6 +37,7 @@ impl Host {
             events: 1,
             now,
             random: 7,
+            unpatched: Vec::new(),
         }
     }
 
@@ -56,6 +59,10 @@ fn with<R>(action: impl FnOnce(&mut Host) -> R) -> R {
 
 pub(crate) fn reset(info: WorkflowInfo) {
     with(|host| *host = Host::new(info));
+}
+
+pub(crate) fn unpatch(ids: &[&str]) {
+    with(|host| host.unpatched = ids.iter().map(|id| (*id).to_owned()).collect());
 }
 
 pub(crate) fn calls() -> Vec<Call> {
@@ -137,6 +144,20 @@ pub(crate) fn start_timer(duration_ms: u64) -> u32 {
 
 pub(crate) fn cancel_timer(operation: u32) {
     note(Call::CancelTimer(operation));
+}
+
+pub(crate) fn patched(id: &str) -> bool {
+    note(Call::Patched(id.to_owned()));
+    with(|host| !host.unpatched.iter().any(|unpatched| unpatched == id))
+}
+
+pub(crate) fn deprecate_patch(id: &str) {
+    note(Call::DeprecatePatch(id.to_owned()));
+}
+
+pub(crate) fn side_effect(name: &str, value: Payload) -> Payload {
+    note(Call::SideEffect(name.to_owned(), value.clone()));
+    value
 }
 
 pub(crate) fn now_ms() -> u64 {

@@ -8,8 +8,10 @@ mod activity;
 mod cancel;
 mod concurrency;
 mod description;
+mod marker;
 mod run;
 mod scale;
+mod scope;
 mod signal;
 
 /// Returns a run's calls in a short form: `charge#1`, `timer#2(50)`, `cancel-timer#2`.
@@ -32,6 +34,11 @@ fn short(call: &Call) -> String {
             duration_ms,
         } => format!("timer#{operation}({duration_ms})"),
         Call::CancelTimer(operation) => format!("cancel-timer#{operation}"),
+        Call::Patched(id) => format!("patched({id})"),
+        Call::DeprecatePatch(id) => format!("deprecate({id})"),
+        Call::SideEffect(name, value) => {
+            format!("{name}={}", String::from_utf8_lossy(&value.data))
+        }
         Call::Random(length) => format!("random({length})"),
         Call::Log(level, message) => format!("{level:?}: {message}"),
     }

@@ -51,10 +51,24 @@ pub enum EventType {
     WorkflowExecutionCancelRequested,
     /// The workflow accepted the request and ended: `failure`.
     WorkflowExecutionCanceled,
+    /// The code recorded an answer: `marker`, `name`, `details`.
+    MarkerRecorded,
     /// A signal arrived: `name`, `input`, `request_id`, `identity`.
     WorkflowExecutionSignaled,
     /// The run was ended from outside: `reason`, `identity`.
     WorkflowExecutionTerminated,
+}
+
+/// What a marker records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkerKind {
+    /// The code asked whether a patch applies, and it does.
+    Patch,
+    /// The same of a patch that later code need not ask for.
+    DeprecatedPatch,
+    /// A value that the code computed once.
+    SideEffect,
 }
 
 /// One event of a history. Only the attributes of its type are there.
@@ -94,7 +108,10 @@ pub struct Event {
     /// What activity was scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity_type: Option<String>,
-    /// The name of the signal.
+    /// What the marker records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marker: Option<MarkerKind>,
+    /// The name of the signal, the id of the patch, or the name of the side effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Input of the run, the activity or the signal.
@@ -114,6 +131,13 @@ pub struct Event {
         skip_serializing_if = "Option::is_none"
     )]
     pub result: Option<Payload>,
+    /// The value of the side effect.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub details: Option<Payload>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
@@ -162,10 +186,12 @@ impl Event {
             task_queue: None,
             random_seed: None,
             activity_type: None,
+            marker: None,
             name: None,
             input: None,
             options: None,
             result: None,
+            details: None,
             failure: None,
             attempt: None,
             worker: None,

@@ -4,7 +4,7 @@ use steadfast_model as model;
 use steadfast_model::event::Started;
 use steadfast_model::{EventKind, EventNumber, Millis, Seq};
 
-use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, Payload};
+use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, MarkerKind, Payload};
 
 impl Event {
     /// The wire form of an event.
@@ -48,6 +48,11 @@ impl Event {
             EventKind::WorkflowExecutionTerminated { reason, identity } => {
                 self.reason = Some(reason);
                 self.identity = Some(identity);
+            }
+            EventKind::MarkerRecorded { marker } => {
+                self.marker = Some(marker.kind.into());
+                self.name = Some(marker.name.to_string());
+                self.details = marker.details.map(Payload::from_model);
             }
             EventKind::TimerStarted {
                 seq,
@@ -186,6 +191,9 @@ impl Event {
             },
             EventType::TimerFired => EventKind::TimerFired { seq: self.seq()? },
             EventType::TimerCanceled => EventKind::TimerCanceled { seq: self.seq()? },
+            EventType::MarkerRecorded => EventKind::MarkerRecorded {
+                marker: self.marker()?,
+            },
             EventType::ActivityTaskCancelRequested => {
                 EventKind::ActivityTaskCancelRequested { seq: self.seq()? }
             }
@@ -261,6 +269,14 @@ impl Event {
         })
     }
 
+    fn marker(&self) -> Result<model::Marker, Invalid> {
+        Ok(model::Marker {
+            kind: given("marker", self.marker)?.into(),
+            name: name("name", &self.name)?,
+            details: self.details.as_ref().map(Payload::to_model).transpose()?,
+        })
+    }
+
     fn seq(&self) -> Result<Seq, Invalid> {
         given("seq", self.seq).map(Seq)
     }
@@ -316,6 +332,26 @@ fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
         .map_err(|error: model::id::Invalid| Invalid::new(field, error.to_string()))
 }
 
+impl From<model::MarkerKind> for MarkerKind {
+    fn from(kind: model::MarkerKind) -> Self {
+        match kind {
+            model::MarkerKind::Patch => Self::Patch,
+            model::MarkerKind::DeprecatedPatch => Self::DeprecatedPatch,
+            model::MarkerKind::SideEffect => Self::SideEffect,
+        }
+    }
+}
+
+impl From<MarkerKind> for model::MarkerKind {
+    fn from(kind: MarkerKind) -> Self {
+        match kind {
+            MarkerKind::Patch => Self::Patch,
+            MarkerKind::DeprecatedPatch => Self::DeprecatedPatch,
+            MarkerKind::SideEffect => Self::SideEffect,
+        }
+    }
+}
+
 fn event_type(kind: &EventKind) -> EventType {
     match kind {
         EventKind::WorkflowExecutionStarted { .. } => EventType::WorkflowExecutionStarted,
@@ -330,6 +366,7 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::TimerStarted { .. } => EventType::TimerStarted,
         EventKind::TimerFired { .. } => EventType::TimerFired,
         EventKind::TimerCanceled { .. } => EventType::TimerCanceled,
+        EventKind::MarkerRecorded { .. } => EventType::MarkerRecorded,
         EventKind::WorkflowExecutionCancelRequested { .. } => {
             EventType::WorkflowExecutionCancelRequested
         }

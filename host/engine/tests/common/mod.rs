@@ -19,8 +19,8 @@ use steadfast_model::command::{Command, Step};
 use steadfast_model::event::Started;
 use steadfast_model::{
     ActivityOptions, ActivityTask, ActivityType, ComponentDigest, Event, EventNumber, Failure,
-    Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, RunKey, Seq, SignalName, TaskQueue,
-    Timestamp, WorkflowId, WorkflowType,
+    Marker, MarkerKind, MarkerName, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
+    RunKey, Seq, SignalName, TaskQueue, Timestamp, WorkflowId, WorkflowType,
 };
 
 /// A run and the history that its decisions wrote.
@@ -173,6 +173,19 @@ pub fn timer(ms: u64) -> Command {
     Command::StartTimer {
         duration: Millis(ms),
     }
+}
+
+pub fn marker_name(text: &str) -> MarkerName {
+    MarkerName::new(text).expect("valid")
+}
+
+pub fn record(kind: MarkerKind, name: &str, value: Option<&str>) -> Command {
+    let marker = Marker {
+        kind,
+        name: marker_name(name),
+        details: value.map(Payload::json),
+    };
+    Command::RecordMarker { marker }
 }
 
 pub fn cancel_activity(seq: u32) -> Command {

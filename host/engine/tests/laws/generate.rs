@@ -6,7 +6,8 @@ use steadfast_engine::decide::Issued;
 use steadfast_engine::{Request, activity};
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
-    ActivityOptions, Failure, FailureKind, Frame, Millis, Payload, RetryPolicy, Seq, Timestamp,
+    ActivityOptions, Failure, FailureKind, Frame, MarkerKind, Millis, Payload, RetryPolicy, Seq,
+    Timestamp,
 };
 
 use crate::common::{self, World};
@@ -58,6 +59,7 @@ enum Make {
     Timer(u64),
     CancelActivity,
     CancelTimer,
+    Marker(MarkerKind, Option<u8>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -175,6 +177,9 @@ fn yielded(world: &World, makes: &[(Make, Aim)], end: End, at: u64) -> Request {
             Make::CancelTimer => Command::CancelTimer {
                 seq: aim_at_timer(aim, world),
             },
+            Make::Marker(kind, value) => {
+                common::record(*kind, "m", value.map(|v| v.to_string()).as_deref())
+            }
         })
         .map(|command| Issued { at, command })
         .collect();
@@ -256,12 +261,22 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
     vec(frame, 0..4).prop_map(Failure::from_frames)
 }
 
+fn marker_kind() -> impl Strategy<Value = MarkerKind> {
+    prop_oneof![
+        Just(MarkerKind::Patch),
+        Just(MarkerKind::DeprecatedPatch),
+        Just(MarkerKind::SideEffect),
+    ]
+}
+
 fn make() -> impl Strategy<Value = Make> {
     prop_oneof![
         3 => options().prop_map(|options| Make::Schedule(Box::new(options))),
         2 => prop_oneof![span(), Just(0), Just(u64::MAX)].prop_map(Make::Timer),
         2 => Just(Make::CancelActivity),
         1 => Just(Make::CancelTimer),
+        1 => (marker_kind(), proptest::option::of(any::<u8>()))
+            .prop_map(|(kind, value)| Make::Marker(kind, value)),
     ]
 }
 

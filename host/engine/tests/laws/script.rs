@@ -190,7 +190,7 @@ fn random_scripts_reach_every_event_and_every_rejection() {
             Rejection::NotDue(_) => "not due",
         }));
     }
-    assert_eq!(kinds.len(), 16, "an event kind never came up: {kinds:?}");
+    assert_eq!(kinds.len(), 17, "an event kind never came up: {kinds:?}");
     assert!(
         kinds.values().all(|count| *count >= 10),
         "a kind is too rare: {kinds:?}"

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use steadfast_engine::Mismatch;
-use steadfast_engine::replay::{Matched, Replay};
+use steadfast_engine::replay::{Marked, Matched, Replay};
 use steadfast_model::command::Step;
 use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
 
@@ -14,6 +14,8 @@ pub(crate) trait Calls {
     fn schedule(&mut self, name: &str, input: &str) -> Result<Seq, Mismatch>;
     fn start_timer(&mut self, ms: u64) -> Result<Seq, Mismatch>;
     fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch>;
+    fn patched(&mut self, id: &str) -> bool;
+    fn side_effect(&mut self, name: &str, value: &str) -> Result<Payload, Mismatch>;
     fn draw(&mut self, bytes: &mut [u8]);
     fn now(&self) -> Timestamp;
 }
@@ -53,6 +55,19 @@ impl Calls for Replay {
         Ok(())
     }
 
+    fn patched(&mut self, id: &str) -> bool {
+        let Marked { answer, command } = Self::patched(self, &common::marker_name(id));
+        command.into_iter().for_each(|command| self.issue(command));
+        answer
+    }
+
+    fn side_effect(&mut self, name: &str, value: &str) -> Result<Payload, Mismatch> {
+        let name = common::marker_name(name);
+        let Marked { answer, command } = Self::side_effect(self, &name, Payload::json(value))?;
+        command.into_iter().for_each(|command| self.issue(command));
+        Ok(answer)
+    }
+
     fn draw(&mut self, bytes: &mut [u8]) {
         Self::draw(self, bytes);
     }
@@ -80,6 +95,10 @@ pub(crate) enum Op {
     /// Skip the next line if the last event was a signal.
     SkipAfterSignal,
     Draw(u8),
+    /// Skip the next line unless the patch of this number applies.
+    Patched(u8),
+    /// Compute the script's input and remember what was recorded.
+    SideEffect(u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,6 +236,15 @@ impl Guest {
                 let mut bytes = vec![0; usize::from(*length)];
                 calls.draw(&mut bytes);
                 self.trace.push(format!("drew {bytes:?}"));
+            }
+            Op::Patched(n) => {
+                let is_patched = calls.patched(&format!("p{n}"));
+                self.trace.push(format!("patched {n}: {is_patched}"));
+                self.pc += usize::from(!is_patched);
+            }
+            Op::SideEffect(n) => {
+                let value = calls.side_effect(&format!("v{n}"), self.script.input)?;
+                self.trace.push(format!("computed {value:?}"));
             }
         }
         Ok(true)

@@ -269,6 +269,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::AwaitAny),
         1 => Just(Op::SkipAfterSignal),
         1 => (0..20_u8).prop_map(Op::Draw),
+        2 => (0..3_u8).prop_map(Op::Patched),
+        1 => (0..3_u8).prop_map(Op::SideEffect),
     ]
 }
 

@@ -18,4 +18,6 @@ mod live;
 mod lookahead;
 mod mutation;
 mod oracle;
+mod patch;
+mod scenario;
 mod texts;

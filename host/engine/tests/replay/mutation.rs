@@ -80,7 +80,8 @@ fn mutate(script: &Script, change: Change, line: usize) -> Option<Script> {
 
 /// Where a change must be found, whatever else follows from it; `None` where the oracle decides.
 fn certain(history: &[Event], script: &Script, change: Change, line: usize) -> Option<EventNumber> {
-    let is_skipped = line > 0 && script.ops[line - 1] == Op::SkipAfterSignal;
+    let is_skipped =
+        line > 0 && matches!(script.ops[line - 1], Op::SkipAfterSignal | Op::Patched(_));
     let at = |line| next_at(history, script, line);
     match change {
         Change::Rename | Change::Retype => at(line).map(|next| next.0),

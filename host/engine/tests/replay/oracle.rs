@@ -1,11 +1,11 @@
 //! Says where a guest differs from a history, by another way than the machine: the guest runs to
 //! its end first, against nothing, and the two lists of calls are compared afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use steadfast_engine::Mismatch;
 use steadfast_model::command::Step;
-use steadfast_model::{Event, EventKind, EventNumber, Seq, Timestamp};
+use steadfast_model::{Event, EventKind, EventNumber, Payload, Seq, Timestamp};
 
 use crate::guest::{Calls, End, Guest, Script};
 
@@ -22,6 +22,10 @@ struct Recorder {
     calls: Vec<String>,
     timers: BTreeSet<Seq>,
     canceled: BTreeSet<Seq>,
+    /// What the history has, in order, and how much of it was called so far.
+    recorded: Vec<String>,
+    matched: usize,
+    patches: BTreeMap<String, bool>,
 }
 
 impl Recorder {
@@ -29,27 +33,53 @@ impl Recorder {
         self.next += 1;
         Seq(self.next)
     }
+
+    /// Another call than the next recorded one is a void cancellation, or a difference that makes
+    /// what follows irrelevant.
+    fn call(&mut self, label: String) {
+        self.matched += usize::from(self.recorded.get(self.matched) == Some(&label));
+        self.calls.push(label);
+    }
 }
 
 impl Calls for Recorder {
     fn schedule(&mut self, name: &str, _input: &str) -> Result<Seq, Mismatch> {
         let seq = self.number();
-        self.calls.push(format!("schedule {seq} {name}"));
+        self.call(format!("schedule {seq} {name}"));
         Ok(seq)
     }
 
     fn start_timer(&mut self, _ms: u64) -> Result<Seq, Mismatch> {
         let seq = self.number();
         self.timers.insert(seq);
-        self.calls.push(format!("timer {seq}"));
+        self.call(format!("timer {seq}"));
         Ok(seq)
     }
 
     fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch> {
         if self.timers.contains(&seq) == is_timer && self.canceled.insert(seq) {
-            self.calls.push(format!("cancel {seq}"));
+            self.call(format!("cancel {seq}"));
         }
         Ok(())
+    }
+
+    fn patched(&mut self, id: &str) -> bool {
+        if let Some(answer) = self.patches.get(id) {
+            return *answer;
+        }
+        let label = format!("patch {id:?}");
+        let next = self.recorded.get(self.matched);
+        let answer = next.is_none_or(|next| *next == label);
+        self.patches.insert(id.into(), answer);
+        if answer {
+            self.call(label);
+        }
+        answer
+    }
+
+    fn side_effect(&mut self, name: &str, value: &str) -> Result<Payload, Mismatch> {
+        self.call(format!("side-effect {name:?}"));
+        Ok(Payload::json(value))
     }
 
     fn draw(&mut self, _bytes: &mut [u8]) {}
@@ -69,6 +99,7 @@ fn label(kind: &EventKind) -> Option<String> {
         EventKind::ActivityTaskCancelRequested { seq } | EventKind::TimerCanceled { seq } => {
             Some(format!("cancel {seq}"))
         }
+        EventKind::MarkerRecorded { marker } => Some(marker.to_string()),
         EventKind::WorkflowExecutionCompleted { .. } => Some("completed".into()),
         EventKind::WorkflowExecutionFailed { .. } => Some("failed".into()),
         EventKind::WorkflowExecutionCanceled { .. } => Some("canceled".into()),
@@ -86,7 +117,14 @@ fn recorded(history: &[Event]) -> Vec<(EventNumber, String)> {
 /// Runs a guest over the events of a history and lists its calls.
 fn calls(history: &[Event], script: &Script) -> (Vec<Made>, Guest) {
     let mut deliveries = history.iter().filter(|e| e.kind.is_delivered());
-    let (mut guest, mut recorder) = (Guest::new(script), Recorder::default());
+    let mut guest = Guest::new(script);
+    let mut recorder = Recorder {
+        recorded: recorded(history)
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect(),
+        ..Recorder::default()
+    };
     let (mut made, mut after) = (Vec::new(), EventNumber::FIRST);
     loop {
         let step = guest.run(&mut recorder).expect("nothing to differ from");

@@ -153,6 +153,7 @@ fn about_run(kind: &EventKind) -> String {
             format!(" {seq} for {duration} until {}", fire_at.0)
         }
         EventKind::TimerFired { seq } | EventKind::TimerCanceled { seq } => format!(" {seq}"),
+        EventKind::MarkerRecorded { marker } => format!(" {marker}"),
         EventKind::WorkflowExecutionCancelRequested {
             reason,
             identity,

@@ -19,6 +19,8 @@ struct Inner {
     bound: BTreeMap<ComponentDigest, BTreeMap<String, Arc<[Op]>>>,
     /// What a real implementation would have in its cache of compiled code.
     compiled: BTreeSet<ComponentDigest>,
+    /// How many instances were made.
+    instances: u64,
 }
 
 impl Inner {
@@ -129,7 +131,10 @@ impl Guests for ScriptedGuests {
             }
             self.lock().compiled.insert(component);
         }
-        Ok(Box::new(ScriptedGuest::new(self.lock().scripts(component))))
+        let mut inner = self.lock();
+        inner.instances += 1;
+        let (scripts, instance) = (inner.scripts(component), inner.instances);
+        Ok(Box::new(ScriptedGuest::new(scripts, instance)))
     }
 }
 

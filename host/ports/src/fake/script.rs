@@ -34,6 +34,9 @@ pub enum Op {
     },
     /// Waits so many milliseconds. Observes `fired`.
     Sleep(u64),
+    /// Waits so many milliseconds, or for a cancel request, which cancels the timer. Observes
+    /// `fired`, or `cancel:` and the reason.
+    SleepOrCancel(u64),
     /// Starts a timer of so many milliseconds and cancels it at once. Waits for nothing.
     StartTimerAndCancel(u64),
     /// Starts an activity and a timer; the first to be resolved wins and the other is cancelled.
@@ -53,6 +56,13 @@ pub enum Op {
     Random(String),
     /// Asks for the time, observes it, and runs an activity of this type with it as its input.
     Now(String),
+    /// Asks whether the patch of this id applies, observes the answer, and runs an activity of
+    /// the first type if it does and of the second if not.
+    Patched(String, String, String),
+    /// Marks the patch of this id as deprecated.
+    DeprecatePatch(String),
+    /// Computes a value, one that differs in every instance, and observes what was recorded.
+    SideEffect(String),
     /// Waits for a cancel request. Observes its reason.
     WaitCancel,
     /// Writes a line to the log.
@@ -86,6 +96,7 @@ enum Wait {
     All(Vec<Seq>),
     Race { timer: Seq, activity: Seq },
     Signal(String),
+    TimerOrCancel(Seq),
     Cancel,
 }
 
@@ -103,6 +114,8 @@ pub struct ScriptedGuest {
     observed: Vec<String>,
     /// The time of the event at hand: in the middle of a batch the host's clock is ahead.
     now: Option<Timestamp>,
+    /// Differs from instance to instance: what no script may depend on.
+    instance: u64,
 }
 
 /// The most events that a script takes at once. Not a power of two, so that batches end at odd
@@ -110,9 +123,9 @@ pub struct ScriptedGuest {
 pub(crate) const BATCH_MAX: u32 = 7;
 
 impl ScriptedGuest {
-    /// An instance that can start any of these scripts, by workflow type.
+    /// The instance of this number, which can start any of these scripts, by workflow type.
     #[must_use]
-    pub fn new(scripts: BTreeMap<String, Arc<[Op]>>) -> Self {
+    pub fn new(scripts: BTreeMap<String, Arc<[Op]>>, instance: u64) -> Self {
         Self {
             scripts,
             script: Arc::new([]),
@@ -123,6 +136,7 @@ impl ScriptedGuest {
             cancel: None,
             observed: Vec::new(),
             now: None,
+            instance,
         }
     }
 
@@ -173,6 +187,17 @@ impl ScriptedGuest {
                 self.observed
                     .extend(self.signals.remove(at).map(|(_, payload)| payload));
             }
+            Wait::TimerOrCancel(timer) => {
+                let timer = *timer;
+                if let Some(outcome) = self.outcome(timer) {
+                    self.observed.push(outcome);
+                } else if let Some(reason) = &self.cancel {
+                    self.observed.push(format!("cancel:{reason}"));
+                    calls.cancel_timer(timer)?;
+                } else {
+                    return Ok(false);
+                }
+            }
             Wait::Cancel => {
                 let Some(reason) = self.cancel.clone() else {
                     return Ok(false);
@@ -205,6 +230,7 @@ impl ScriptedGuest {
                 self.wait = Wait::All(seqs.collect::<Result<_, _>>()?);
             }
             Op::Sleep(ms) => self.wait = Wait::All(vec![self.start_timer(calls, ms)?]),
+            Op::SleepOrCancel(ms) => self.wait = Wait::TimerOrCancel(self.start_timer(calls, ms)?),
             Op::StartTimerAndCancel(ms) => {
                 let seq = self.start_timer(calls, ms)?;
                 calls.cancel_timer(seq)?;
@@ -228,6 +254,17 @@ impl ScriptedGuest {
             Op::Now(activity_type) => {
                 let now = self.now.unwrap_or_else(|| calls.now()).0.to_string();
                 self.observe_and_run(calls, &activity_type, now)?;
+            }
+            Op::Patched(id, new, old) => {
+                let is_patched = calls.patched(&id)?;
+                let activity_type = if is_patched { new } else { old };
+                self.observe_and_run(calls, &activity_type, format!("{id}:{is_patched}"))?;
+            }
+            Op::DeprecatePatch(id) => calls.deprecate_patch(&id)?,
+            Op::SideEffect(name) => {
+                let value = Payload::json(self.instance.to_string());
+                let recorded = calls.side_effect(&name, value)?;
+                self.observed.push(text(&recorded));
             }
             Op::WaitCancel => self.wait = Wait::Cancel,
             Op::Log(line) => calls.log(LogLevel::Info, &line),
@@ -322,7 +359,8 @@ impl ScriptedGuest {
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
-            | EventKind::TimerCanceled { .. } => {
+            | EventKind::TimerCanceled { .. }
+            | EventKind::MarkerRecorded { .. } => {
                 let (number, name) = (event.number, event.kind.name());
                 let message = format!("event {number} ({name}) is not for guests");
                 return Err(Stop::Invalid(message).into());

@@ -10,8 +10,8 @@ use steadfast_ports::guest::{ActivityCall, CallOptions, Stop};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, WasmList, WasmStr};
 
-use super::lift::{LevelArg, OptionsArg, PayloadArg};
-use super::lower::InfoValue;
+use super::lift::{LevelArg, OptionsArg, PayloadArg, PayloadValue};
+use super::lower::{InfoValue, PayloadResult};
 use crate::limit::{SETTINGS_BYTES_MAX, SETTINGS_MAX};
 use crate::state::{Calls, State};
 
@@ -51,6 +51,20 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         store.data_mut().timer_canceled(operation);
         Ok(())
     })?;
+
+    let mut markers = linker.instance(&name("markers"))?;
+    markers.func_wrap("patched", |mut store: Context<'_>, (id,): (String,)| {
+        let ask = |calls: &mut dyn HostCalls| calls.patched(&id);
+        Ok((store.data_mut().ask("markers.patched", ask)?,))
+    })?;
+    markers.func_wrap(
+        "deprecate-patch",
+        |mut store: Context<'_>, (id,): (String,)| {
+            let ask = |calls: &mut dyn HostCalls| calls.deprecate_patch(&id);
+            store.data_mut().ask("markers.deprecate-patch", ask)
+        },
+    )?;
+    markers.func_wrap("side-effect", side_effect)?;
 
     linker
         .instance(&name("clock"))?
@@ -144,6 +158,17 @@ fn settings(
         settings.push((name.into_owned(), value.into_owned()));
     }
     Ok(settings)
+}
+
+/// `markers.side-effect`.
+fn side_effect(
+    mut store: Context<'_>,
+    (name, value): (String, PayloadValue),
+) -> wasmtime::Result<(PayloadResult,)> {
+    let value = value.into();
+    let ask = |calls: &mut dyn HostCalls| calls.side_effect(&name, value);
+    let recorded = store.data_mut().ask("markers.side-effect", ask)?;
+    Ok((recorded.into(),))
 }
 
 /// `random.random-bytes`.

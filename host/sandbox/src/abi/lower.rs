@@ -32,6 +32,23 @@ impl<'a> From<&'a Payload> for PayloadRef<'a> {
     }
 }
 
+/// `types.payload`, owned: the result of an import.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct PayloadResult {
+    encoding: String,
+    data: Vec<u8>,
+}
+
+impl From<Payload> for PayloadResult {
+    fn from(payload: Payload) -> Self {
+        Self {
+            encoding: payload.encoding,
+            data: payload.data,
+        }
+    }
+}
+
 /// `types.failure-frame`.
 #[derive(ComponentType, Lower)]
 #[component(record)]
@@ -153,7 +170,8 @@ impl<'a> EventRef<'a> {
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
-            | EventKind::TimerCanceled { .. } => return None,
+            | EventKind::TimerCanceled { .. }
+            | EventKind::MarkerRecorded { .. } => return None,
         };
         Some(Self {
             number: event.number.0,

@@ -22,9 +22,10 @@ pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
 pub(crate) const WAITING: &str = "waiting";
 
 /// Interfaces with functions, and those functions.
-pub(crate) const FUNCTIONS: [(&str, &[&str]); 7] = [
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 8] = [
     ("activities", &["schedule", "cancel"]),
     ("timers", &["start", "cancel"]),
+    ("markers", &["patched", "deprecate-patch", "side-effect"]),
     ("clock", &["now"]),
     ("random", &["random-bytes"]),
     ("log", &["write"]),

@@ -209,6 +209,12 @@ pub enum Call {
     StartTimer(Millis),
     /// `timers.cancel`.
     CancelTimer(Seq),
+    /// `markers.patched`.
+    Patched(String),
+    /// `markers.deprecate-patch`.
+    DeprecatePatch(String),
+    /// `markers.side-effect`.
+    SideEffect(String, Payload),
 }
 
 /// Host calls that remember everything.
@@ -284,6 +290,22 @@ impl HostCalls for Recorder {
     fn cancel_timer(&mut self, seq: Seq) -> Result<(), Stop> {
         self.calls.push(Call::CancelTimer(seq));
         Ok(())
+    }
+
+    fn patched(&mut self, id: &str) -> Result<bool, Stop> {
+        self.calls.push(Call::Patched(id.to_owned()));
+        Ok(id != "refused")
+    }
+
+    fn deprecate_patch(&mut self, id: &str) -> Result<(), Stop> {
+        self.calls.push(Call::DeprecatePatch(id.to_owned()));
+        Ok(())
+    }
+
+    fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop> {
+        let recorded = Payload::json(format!("[{}]", value.data.len()));
+        self.calls.push(Call::SideEffect(name.to_owned(), value));
+        Ok(recorded)
     }
 
     fn now(&mut self) -> Timestamp {

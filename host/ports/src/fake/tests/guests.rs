@@ -67,6 +67,21 @@ impl HostCalls for Calls {
         Ok(())
     }
 
+    fn patched(&mut self, id: &str) -> Result<bool, Stop> {
+        self.made.push(format!("patched {id}"));
+        Ok(true)
+    }
+
+    fn deprecate_patch(&mut self, id: &str) -> Result<(), Stop> {
+        self.made.push(format!("deprecate {id}"));
+        Ok(())
+    }
+
+    fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop> {
+        self.made.push(format!("side effect {name}"));
+        Ok(value)
+    }
+
     fn now(&mut self) -> Timestamp {
         Timestamp(self.now)
     }
