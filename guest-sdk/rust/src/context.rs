@@ -120,8 +120,11 @@ impl Context {
 
     /// Keeps a future going whatever happens to the scopes around it: they are cancelled, but
     /// their code is dropped only when it waits outside of the shield.
+    ///
+    /// What was started before, a timer or a handle, belongs to the scope around: start it in an
+    /// `async` block that is given here.
     pub fn shielded<F: IntoFuture>(&self, future: F) -> Shielded<F::IntoFuture> {
-        Shielded::new(future.into_future())
+        Shielded::new(future)
     }
 
     /// Waits until a condition on the workflow's own state is true. It is looked at now and after

@@ -99,8 +99,11 @@ impl<F> fmt::Debug for Shielded<F> {
 }
 
 impl<F: Future> Shielded<F> {
-    pub(crate) fn new(work: F) -> Self {
-        Self::on(Node::inside(current(), true), work)
+    /// What the conversion starts belongs to the shield already.
+    pub(crate) fn new(work: impl IntoFuture<IntoFuture = F, Output = F::Output>) -> Self {
+        let node = Node::inside(current(), true);
+        let work = node.enter(|| work.into_future());
+        Self::on(node, work)
     }
 
     fn on(node: Rc<Node>, work: F) -> Self {

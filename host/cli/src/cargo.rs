@@ -20,7 +20,12 @@ pub(crate) struct Artifact {
 }
 
 /// Builds the crate in a folder for guests, and finds its module.
-pub(crate) fn build_guest(dir: &Path, offline: bool, output: &Output) -> Result<Artifact> {
+pub(crate) fn build_guest(
+    dir: &Path,
+    features: &[String],
+    offline: bool,
+    output: &Output,
+) -> Result<Artifact> {
     if !dir.join("Cargo.toml").is_file() {
         return Err(Error::usage(format!("{} has no Cargo.toml", dir.display()))
             .hint("give the directory of a Rust crate, or a .wasm file"));
@@ -35,6 +40,9 @@ pub(crate) fn build_guest(dir: &Path, offline: bool, output: &Output) -> Result<
         .arg("--message-format=json-render-diagnostics")
         .current_dir(dir)
         .stdout(Stdio::piped());
+    if !features.is_empty() {
+        command.arg("--features").arg(features.join(","));
+    }
     if offline {
         command.arg("--offline");
     }

@@ -77,14 +77,15 @@ impl Fixture {
 
     async fn signal(&self, id: &str) {
         let name = SignalName::new("go").expect("a name");
-        let sent = self
-            .handle
-            .signal(&target(id), name, Payload::json("1"), Caller::default());
-        sent.await.expect("sent");
+        self.handle
+            .signal(&target(id), name, Payload::json("1"), Caller::default())
+            .await
+            .expect("sent");
     }
 
     async fn history(&self, id: &str) -> Vec<Event> {
-        let history = self.handle.history(&target(id), EventNumber(1), 1000, None);
+        let target = target(id);
+        let history = self.handle.history(&target, EventNumber(1), 1000, None);
         history.await.expect("a history").events
     }
 
@@ -233,11 +234,11 @@ async fn scenario_15_cancelled_while_its_code_was_away_a_run_ends_when_it_is_bac
     fixture.start("a").await;
     fixture.until("a", "TimerStarted").await;
     fixture.becomes(vec![Op::Trap("away".to_owned())]);
-    let caller = Caller::default();
-    let asked = fixture
+    fixture
         .handle
-        .cancel(&target("a"), "enough".to_owned(), caller);
-    asked.await.expect("recorded");
+        .cancel(&target("a"), "enough".to_owned(), Caller::default())
+        .await
+        .expect("recorded");
     fixture.blocked("a").await;
     fixture.clock.advance(Millis(60_000));
     fixture.until("a", "TimerFired").await;

@@ -12,7 +12,16 @@ use crate::process;
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The samples in Rust, by folder.
-pub(crate) const ALL: &[&str] = &["order", "fan-out", "account", "bench", "blocking"];
+pub(crate) const ALL: &[&str] = &[
+    "order",
+    "fan-out",
+    "account",
+    "bench",
+    "blocking",
+    "cancellation",
+    "patching",
+    "timeouts-and-retries",
+];
 
 /// Builds the host and returns its binary.
 pub(crate) fn build_host(paths: &Paths, profile: &str) -> Result<PathBuf> {
@@ -47,18 +56,37 @@ pub(crate) fn build(
     ensure_target(paths)?;
     let folder = out.map_or_else(|| paths.guests(), Path::to_owned);
     let folder = std::path::absolute(folder)?;
-    for sample in samples {
+    for (sample, features) in samples.iter().flat_map(|sample| versions(sample)) {
         let mut command = Command::new(host);
+        let name = match features {
+            "" => (*sample).to_owned(),
+            version => format!("{sample}-{version}"),
+        };
         command
             .args(["component", "build"])
             .arg(format!("workflows/{sample}/rust"))
             .arg("--out")
-            .arg(folder.join(format!("{sample}.wasm")))
+            .arg(folder.join(format!("{name}.wasm")))
+            .args(
+                (!features.is_empty())
+                    .then_some(["--features", features])
+                    .into_iter()
+                    .flatten(),
+            )
             .env("CARGO_TARGET_DIR", paths.guests_target())
             .current_dir(&paths.root);
         process::run(&mut command)?;
     }
     Ok(folder)
+}
+
+/// A sample with the features of each component that is made of it.
+fn versions(sample: &str) -> impl Iterator<Item = (&str, &'static str)> {
+    let features: &'static [&'static str] = match sample {
+        "patching" => &["", "v2", "v3", "v4"],
+        _ => &[""],
+    };
+    features.iter().map(move |features| (sample, *features))
 }
 
 /// Installs the samples' target unless it is there already, which works offline.

@@ -26,6 +26,10 @@ pub(crate) struct BuildArgs {
     #[arg(short, long, value_name = "OUT")]
     out: Option<PathBuf>,
 
+    /// Features of the crate to turn on, separated by commas
+    #[arg(long, value_name = "FEATURES", value_delimiter = ',')]
+    features: Vec<String>,
+
     /// Pass --offline to cargo
     #[arg(long)]
     offline: bool,
@@ -33,7 +37,7 @@ pub(crate) struct BuildArgs {
 
 pub(crate) fn run(args: &BuildArgs, output: &Output) -> Result<()> {
     let (module, name) = if args.source.is_dir() {
-        let artifact = cargo::build_guest(&args.source, args.offline, output)?;
+        let artifact = cargo::build_guest(&args.source, &args.features, args.offline, output)?;
         (artifact.path, artifact.name)
     } else {
         (args.source.clone(), default_name(&args.source))

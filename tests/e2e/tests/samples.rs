@@ -1,0 +1,235 @@
+//! The samples of the guide do what their pages say.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "test code"
+)]
+
+use serde_json::{Value, json};
+use steadfast_e2e::cli::{run, stderr, stdout};
+use steadfast_e2e::effects::Effects;
+use steadfast_e2e::host::{Host, guest};
+use steadfast_e2e::worker::Worker;
+
+struct Desk {
+    dir: tempfile::TempDir,
+    host: Host,
+}
+
+impl Desk {
+    fn with(samples: &[&str]) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let host = Host::start(&dir.path().join("data"), &["--dev-activities"]).expect("a host");
+        for sample in samples {
+            host.upload(sample).expect("uploaded");
+        }
+        Self { dir, host }
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let output = run(&self.host.address, args);
+        let text = format!("{args:?}: {}{}", stdout(&output), stderr(&output));
+        assert!(output.status.success(), "{text}");
+        stdout(&output)
+    }
+
+    fn start(&self, workflow: &str, id: &str, input: &Value) {
+        let input = input.to_string();
+        self.ok(&[
+            "start",
+            "--type",
+            workflow,
+            "--workflow-id",
+            id,
+            "--input",
+            &input,
+        ]);
+    }
+
+    fn result(&self, id: &str) -> Value {
+        let text = self.ok(&["result", id, "--timeout", "90s", "--output", "json"]);
+        let mut value: Value = serde_json::from_str(&text).expect("JSON");
+        value["result"].take()
+    }
+
+    fn export(&self, id: &str) -> Value {
+        let text = self.ok(&["history", id, "--output", "json"]);
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// The names of a run's events, with the activity's type behind them.
+    fn events(&self, id: &str) -> Vec<String> {
+        let export = self.export(id);
+        let events = export["events"].as_array().expect("events").iter();
+        let text = |event: &Value| {
+            let kind = event["type"].as_str().unwrap_or_default();
+            let detail = event["activity_type"].as_str().unwrap_or_default();
+            format!("{kind} {detail}").trim().to_owned()
+        };
+        events.map(text).collect()
+    }
+
+    /// Waits until the run has so many events with this name.
+    fn until(&self, id: &str, name: &str, count: usize) {
+        for _ in 0..3000 {
+            let events = self.events(id);
+            if events
+                .iter()
+                .filter(|event| event.starts_with(name))
+                .count()
+                >= count
+            {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("not {count} of {name}: {:?}", self.events(id));
+    }
+
+    /// The exit code of replaying a run's history against a sample, and what was said.
+    fn replay(&self, id: &str, sample: &str) -> (Option<i32>, String) {
+        let file = self.dir.path().join(format!("{id}.json"));
+        std::fs::write(&file, self.export(id).to_string()).expect("written");
+        let (component, file) = (guest(sample), file.to_string_lossy().into_owned());
+        let component = component.to_string_lossy().into_owned();
+        let args = ["replay", "--component", &component, &file];
+        let output = run(&self.host.address, &args);
+        let text = format!("{}{}", stdout(&output), stderr(&output));
+        (output.status.code(), text)
+    }
+}
+
+#[test]
+fn timeouts_and_retries() {
+    let desk = Desk::with(&["timeouts-and-retries"]);
+    let slow = json!({"failures": 2, "slow_ms": 20_000, "patience_ms": 300});
+    desk.start("quote", "slow", &slow);
+    let quick = json!({"failures": 0, "slow_ms": 1, "patience_ms": 30_000});
+    desk.start("quote", "quick", &quick);
+    assert_eq!(
+        desk.result("slow"),
+        json!({"attempts": 3, "is_fallback": true})
+    );
+    assert_eq!(
+        desk.result("quick"),
+        json!({"attempts": 1, "is_fallback": false})
+    );
+    let events = desk.events("slow");
+    let retried: Vec<_> = events
+        .iter()
+        .filter(|e| e.starts_with("Activity"))
+        .collect();
+    assert_eq!(
+        retried.len(),
+        4,
+        "attempts are not in the history: {events:?}"
+    );
+    let hopeless = json!({"failures": 9, "slow_ms": 1, "patience_ms": 30_000});
+    desk.start("quote", "hopeless", &hopeless);
+    let result = run(
+        &desk.host.address,
+        &["result", "hopeless", "--timeout", "90s"],
+    );
+    assert_eq!(result.status.code(), Some(7), "{}", stderr(&result));
+}
+
+#[test]
+fn a_cancelled_trip_sees_its_bookings_through_and_gives_them_back() {
+    let mut desk = Desk::with(&["cancellation"]);
+    let input = json!({"stops": ["Rome", "Oslo"], "patience_ms": 60_000});
+    desk.start("trip", "booked", &input);
+    desk.start("trip", "cancelled", &input);
+    desk.ok(&["cancel", "cancelled", "--reason", "stay home"]);
+    desk.host.kill().expect("killed");
+    desk.host.launch().expect("up again");
+    let effects = Effects::default();
+    let _worker = Worker::start(&desk.host.address, &effects, 1);
+    assert_eq!(desk.result("booked").as_array().map(Vec::len), Some(2));
+    let result = run(
+        &desk.host.address,
+        &["result", "cancelled", "--timeout", "90s"],
+    );
+    assert_eq!(result.status.code(), Some(7), "{}", stderr(&result));
+    let events = desk.events("cancelled");
+    let given_back = |e: &&String| *e == "ActivityTaskScheduled give-back";
+    assert_eq!(events.iter().filter(given_back).count(), 2, "{events:?}");
+    assert_eq!(
+        events.last().map(String::as_str),
+        Some("WorkflowExecutionCanceled")
+    );
+    for id in ["booked", "cancelled"] {
+        let (code, text) = desk.replay(id, "cancellation");
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
+
+#[test]
+fn scenario_16_fifty_scopes_replay_in_the_order_of_their_start() {
+    let mut desk = Desk::with(&["cancellation"]);
+    desk.start("watches", "w", &json!(50));
+    desk.ok(&["signal", "w", "drop", "--input", "7"]);
+    desk.until("w", "TimerCanceled", 1);
+    desk.host.kill().expect("killed");
+    desk.host.launch().expect("up again");
+    desk.ok(&["cancel", "w"]);
+    assert_eq!(desk.result("w"), json!(50));
+    let events = desk.export("w");
+    let events = events["events"].as_array().expect("events");
+    let seqs = |kind: &str| -> Vec<u64> {
+        let of_kind = events.iter().filter(|event| event["type"] == kind);
+        of_kind.filter_map(|event| event["seq"].as_u64()).collect()
+    };
+    let timers = seqs("TimerCanceled");
+    assert_eq!((timers.len(), timers[0]), (50, 15), "{timers:?}");
+    assert!(timers[1..].is_sorted(), "{timers:?}");
+    let activities = seqs("ActivityTaskCancelRequested");
+    assert_eq!(
+        (activities.len(), activities[0]),
+        (50, 16),
+        "{activities:?}"
+    );
+    assert!(activities[1..].is_sorted(), "{activities:?}");
+    for _ in 0..20 {
+        let (code, text) = desk.replay("w", "cancellation");
+        assert_eq!(code, Some(0), "{text}");
+    }
+}
+
+#[test]
+fn a_patch_through_its_four_versions() {
+    let desk = Desk::with(&["patching"]);
+    let input = json!({"amount_cents": 1000, "delay_ms": 300});
+    desk.start("invoice", "first", &input);
+    assert_eq!(desk.result("first"), json!(["accepted", "paid, fee 20"]));
+    desk.host.upload("patching-v2").expect("uploaded");
+    desk.start("invoice", "second", &input);
+    assert_eq!(
+        desk.result("second"),
+        json!(["accepted", "checked", "paid, fee 30"])
+    );
+    desk.host.upload("patching-v3").expect("uploaded");
+    desk.start("invoice", "third", &input);
+    assert_eq!(
+        desk.result("third"),
+        json!(["accepted", "checked", "paid, fee 20"])
+    );
+    // Which version fits which run.
+    let fits = |id: &str, sample: &str| desk.replay(id, sample).0 == Some(0);
+    for (id, expected) in [
+        ("first", [true, true, false, false]),
+        ("second", [false, true, true, false]),
+        ("third", [false, true, true, true]),
+    ] {
+        let found = ["", "-v2", "-v3", "-v4"].map(|v| fits(id, &format!("patching{v}")));
+        assert_eq!(found, expected, "{id}");
+    }
+    let (_, text) = desk.replay("second", "patching-v4");
+    assert!(
+        text.contains("fraud-check") && text.contains("deprecate_patch"),
+        "{text}"
+    );
+    let history = desk.ok(&["history", "second"]);
+    assert!(history.contains("patch fraud-check"), "{history}");
+    assert!(history.contains("side effect rate 3"), "{history}");
+}
