@@ -23,7 +23,7 @@ pub mod payload;
 pub mod retry;
 pub mod time;
 
-pub use activity::{ActivityOptions, ActivityTask, TaskState};
+pub use activity::{ActivityOptions, ActivityTask, Cancellation, Control, Paused, TaskState};
 pub use command::Command;
 pub use component::{ComponentDescription, ComponentRecord};
 pub use event::{Event, EventKind};

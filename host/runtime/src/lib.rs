@@ -12,6 +12,7 @@ pub mod handle;
 mod host;
 pub mod local;
 pub mod message;
+pub mod operating;
 pub mod reading;
 mod recorded;
 mod residency;
@@ -34,6 +35,8 @@ pub use worker::TaskToken;
 /// Ports and model types that appear in this crate's interface, for crates that may depend on the
 /// runtime only.
 pub mod reexport {
+    pub use steadfast_engine::operate;
+    pub use steadfast_engine::options::Patch;
     pub use steadfast_ports::guest::Refusal;
     pub use steadfast_ports::store::ListQuery;
 }
