@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use steadfast_engine::decide::{Request, begin};
+use steadfast_engine::operate::Report;
 use steadfast_model::execution::Blocked;
 use steadfast_model::{ActivityType, Event, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::guest::Error as GuestError;
@@ -21,7 +22,7 @@ use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind, Write};
 
 use crate::activation::{Finished, Yielded};
 use crate::effects::activation_timer;
-use crate::message::{Answer, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
+use crate::message::{Answer, Beat, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::{Run, Slot};
 use crate::timer::{READ_MAX, Timers};
@@ -349,22 +350,18 @@ impl Shard {
         if let Request::ClaimActivity { seq, worker } = request {
             return self.claim_for(run, seq, worker, reply, now);
         }
-        let heartbeat = if let Request::Heartbeat { seq, .. } = &request {
-            Some(*seq)
-        } else {
-            None
-        };
+        let wanted = Wanted::of(&request, run);
         let result = self.take(run, request, now);
         let Some(reply) = reply else { return };
-        match (result, heartbeat) {
+        match (result, wanted) {
             // Losing a heartbeat in a crash only costs an earlier timeout: nobody waits for it.
-            (Ok(()), Some(seq)) => {
-                let task = run.execution.tasks.get(&seq);
-                let cancel_requested = task.is_some_and(|task| task.cancel_requested);
-                let answer = Answer::Heartbeat { cancel_requested };
+            (Ok(()), Wanted::Beat(seq)) => {
+                let task = seq.and_then(|seq| run.execution.tasks.get(&seq));
+                let answer = Answer::Heartbeat(task.map(Beat::of).unwrap_or_default());
                 self.outputs.push(Output::Reply(reply, Ok(answer)));
             }
-            (Ok(()), None) => self.respond(run, reply, Ok(Answer::Done)),
+            (Ok(()), Wanted::Count(count)) => self.respond(run, reply, Ok(Answer::Count(count))),
+            (Ok(()), Wanted::Nothing) => self.respond(run, reply, Ok(Answer::Done)),
             (Err(rejection), _) => self.respond(run, reply, Err(rejection.into())),
         }
     }
@@ -562,8 +559,9 @@ impl Shard {
         if run.wants_flush {
             let ticket = Ticket(self.next_ticket);
             let local = self.options.local_activities.clone();
-            let is_local =
-                |task: &steadfast_model::ActivityTask| local.contains(&task.activity_type);
+            let is_local = |task: &steadfast_model::ActivityTask| {
+                task.options.is_local || local.contains(&task.activity_type)
+            };
             if let Some(batch) = run.submit(ticket, self.options.fence, is_local) {
                 self.next_ticket += 1;
                 self.tickets.insert(ticket, key);
@@ -578,6 +576,42 @@ impl Shard {
         if !run.is_lazy && !run.wants_flush && run.is_dirty() {
             run.is_lazy = true;
             self.lazy.push_back((now, run.key()));
+        }
+    }
+}
+
+/// What a request is answered with, beside that it is done.
+enum Wanted {
+    Nothing,
+    /// How the task of a heartbeat stands.
+    Beat(Option<Seq>),
+    /// How many activities are meant.
+    Count(u32),
+}
+
+impl Wanted {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "most requests are answered with nothing"
+    )]
+    fn of(request: &Request, run: &Run) -> Self {
+        let tasks = &run.execution.tasks;
+        match request {
+            Request::Heartbeat { seq, .. } => Self::Beat(Some(*seq)),
+            Request::ReportActivity {
+                activity_id,
+                report: Report::Heartbeat(_),
+            } => {
+                let named = tasks
+                    .values()
+                    .find(|task| task.activity_id() == *activity_id);
+                Self::Beat(named.map(|task| task.seq))
+            }
+            Request::OperateActivities { which, .. } => {
+                let count = tasks.values().filter(|task| which.means(task)).count();
+                Self::Count(u32::try_from(count).unwrap_or(u32::MAX))
+            }
+            _ => Self::Nothing,
         }
     }
 }
