@@ -32,10 +32,10 @@ impl CancelRequest {
 
     /// Records a request and cancels the scopes of the run. The first request counts: its reason
     /// stays.
-    pub(crate) fn deliver(&self, reason: String) {
+    pub(crate) fn deliver(&self, reason: &str) {
         if !self.is_requested() {
-            self.0.borrow_mut().reason = Some(reason.clone());
-            scope::cancel_all(&reason);
+            self.0.borrow_mut().reason = Some(reason.to_owned());
+            scope::cancel_all(reason);
         }
         loop {
             // One borrow per waiter: a waker may call back.

@@ -141,7 +141,7 @@ fn deliver(run: &Run, event: wire::EventKind) -> Result<(), UnknownOperation> {
         wire::EventKind::Signaled(signal) => {
             run.signals.deliver(&signal.name, from_wire(signal.input));
         }
-        wire::EventKind::CancelRequested(reason) => run.cancel.deliver(reason),
+        wire::EventKind::CancelRequested(reason) => run.cancel.deliver(&reason),
         wire::EventKind::UpdateAccepted(update) => {
             let input = from_wire(update.input);
             run.handlers.accept(update.id, &update.name, input);

@@ -325,23 +325,19 @@ where
                 None => this.node.wait(&mut this.ticket, task.waker()),
             }
         }
-        match mem::replace(&mut this.state, State::Done) {
-            State::Cleaning(Some(mut cleanup), output) => {
-                let is_over = Pin::new(&mut cleanup).poll(task).is_ready();
-                let cleanup = (!is_over).then_some(cleanup);
-                this.state = State::Cleaning(cleanup, output);
-            }
-            state => this.state = state,
+        let State::Cleaning(cleanup, _) = &mut this.state else {
+            return Poll::Pending;
+        };
+        if let Some(cleanup) = cleanup
+            && Pin::new(cleanup).poll(task).is_pending()
+        {
+            return Poll::Pending;
         }
-        match mem::replace(&mut this.state, State::Done) {
-            State::Cleaning(None, output) => {
-                this.end();
-                Poll::Ready(output)
-            }
-            state => {
-                this.state = state;
-                Poll::Pending
-            }
+        let state = mem::replace(&mut this.state, State::Done);
+        this.end();
+        match state {
+            State::Cleaning(_, output) => Poll::Ready(output),
+            State::New | State::Running(_) | State::Done => Poll::Pending,
         }
     }
 }

@@ -91,13 +91,17 @@ impl Fixture {
 
     /// Waits until the history has an event of this name.
     async fn until(&self, id: &str, name: &str) {
-        for _ in 0..3000 {
-            if self.history(id).await.iter().any(|e| e.kind.name() == name) {
+        let target = target(id);
+        let mut from = EventNumber(1);
+        loop {
+            let page = self.handle.history(&target, from, 1000, Some(WAIT)).await;
+            let events = page.expect("a history").events;
+            assert!(!events.is_empty(), "no {name} came in time");
+            if events.iter().any(|event| event.kind.name() == name) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            from = from.plus(events.len() as u64);
         }
-        panic!("no {name} came: {:?}", self.history(id).await);
     }
 
     async fn blocked(&self, id: &str) {
@@ -211,9 +215,12 @@ async fn a_side_effect_is_what_it_was_at_first() {
     fixture.start("a").await;
     fixture.until("a", "MarkerRecorded").await;
     let value = |history: &[Event]| {
-        let marker = history.iter().find_map(|event| match &event.kind {
-            EventKind::MarkerRecorded { marker } => marker.details.clone(),
-            _ => None,
+        let marker = history.iter().find_map(|event| {
+            if let EventKind::MarkerRecorded { marker } = &event.kind {
+                marker.details.clone()
+            } else {
+                None
+            }
         });
         String::from_utf8(marker.expect("a value").data).expect("text")
     };

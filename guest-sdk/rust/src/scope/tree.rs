@@ -21,7 +21,7 @@ use super::canceled_because;
 pub(crate) struct Node {
     /// Its place in the order of all scopes.
     serial: u64,
-    parent: Option<Rc<Node>>,
+    parent: Option<Rc<Self>>,
     state: RefCell<State>,
 }
 

@@ -45,11 +45,12 @@ impl<T> Marked<T> {
 
 /// The id of a deprecated patch: a marker that the code need not ask for.
 fn optional(event: &Event) -> Option<&MarkerName> {
-    match &event.kind {
-        EventKind::MarkerRecorded { marker } if marker.kind == MarkerKind::DeprecatedPatch => {
-            Some(&marker.name)
-        }
-        _ => None,
+    if let EventKind::MarkerRecorded { marker } = &event.kind
+        && marker.kind == MarkerKind::DeprecatedPatch
+    {
+        Some(&marker.name)
+    } else {
+        None
     }
 }
 

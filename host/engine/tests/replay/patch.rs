@@ -237,7 +237,7 @@ proptest! {
         let at = line.index(script.ops.len());
         // Neither the skip of the line before nor numbers of operations may change.
         prop_assume!(at == 0 || !matches!(script.ops[at - 1], Op::SkipAfterSignal | Op::Patched(_)));
-        let mut new = script.clone();
+        let mut new = script;
         new.ops.splice(at..at, [Op::Patched(200), Op::SideEffect(201)]);
         for snapshot in &snapshots {
             if snapshot.world.execution.state.status.is_closed() {

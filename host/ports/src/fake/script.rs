@@ -235,6 +235,7 @@ impl ScriptedGuest {
     }
 
     /// Begins one operation; returns how the workflow ends if it ends it.
+    #[allow(clippy::too_many_lines, reason = "one short arm for each operation")]
     fn begin(&mut self, op: Op, calls: &mut dyn HostCalls) -> Result<Option<Step>, Error> {
         match op {
             Op::Activity {
