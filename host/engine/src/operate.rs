@@ -287,6 +287,10 @@ fn pause(mut task: ActivityTask, reason: &str, identity: &str, now: Timestamp) -
     task
 }
 
+#[allow(
+    clippy::fn_params_excessive_bools,
+    reason = "the two options of the operation, by their names"
+)]
 fn unpause(
     mut task: ActivityTask,
     reset_attempts: bool,

@@ -97,8 +97,10 @@ pub(crate) struct Rows {
 impl Rows {
     /// The rows of a run that was just read.
     pub(crate) fn loaded(execution: &Execution, is_local: impl Fn(&ActivityTask) -> bool) -> Self {
-        let mut rows = Self::default();
-        rows.updates_on_disk = execution.updates.keys().copied().collect();
+        let mut rows = Self {
+            updates_on_disk: execution.updates.keys().copied().collect(),
+            ..Self::default()
+        };
         let seqs: BTreeSet<Seq> = execution.state.pending.keys().copied().collect();
         for seq in seqs.iter().chain(execution.tasks.keys()) {
             let wanted = wanted(execution, *seq, &is_local);

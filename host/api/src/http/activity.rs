@@ -232,9 +232,15 @@ pub(crate) async fn dead_letters(
     let defaults = DeadLetters::default();
     let before = params
         .page_token
-        .map(|token| token.parse().map(RunKey))
-        .transpose()
-        .map_err(|_| Failed::invalid("malformed page_token: pass it on as it was given"))?;
+        .map(|token| {
+            let malformed = |error| {
+                Failed::invalid(format!(
+                    "malformed page_token ({error}): pass it on as it was given"
+                ))
+            };
+            token.parse().map(RunKey).map_err(malformed)
+        })
+        .transpose()?;
     let query = DeadLetters {
         attempts_min: params.min_attempts.unwrap_or(defaults.attempts_min),
         age_min: params.min_age_ms.map_or(defaults.age_min, Millis),

@@ -142,6 +142,10 @@ fn execution_event() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+#[allow(
+    clippy::too_many_lines,
+    reason = "one short arm for each kind of event"
+)]
 fn command_event() -> impl Strategy<Value = EventKind> {
     let seq = || any::<u32>().prop_map(Seq);
     prop_oneof![

@@ -266,7 +266,7 @@ fn an_exhausted_activity_may_wait_for_an_operator() {
         options
     };
     let mut world = world(parking(|options| {
-        options.schedule_to_close = Some(Millis(90))
+        options.schedule_to_close = Some(Millis(90));
     }));
     ok(&mut world, 0, claim(1));
     ok(&mut world, 1, fail(1, 1, boom()));
