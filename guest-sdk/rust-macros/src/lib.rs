@@ -15,7 +15,9 @@ mod workflow;
 /// - `name = "order"`: the workflow type; default: the function's name;
 /// - `signals(approve: Approval, "top-up": u64)`: the signals that it understands, for the
 ///   component's description;
-/// - `schema`: describe input, output and signals by JSON Schema; their types must implement
+/// - `queries(status: () -> Status)` and `updates(add: Item -> u64)`: the queries that it answers
+///   and the updates that it handles, likewise;
+/// - `schema`: describe input, output and messages by JSON Schema; their types must implement
 ///   `schemars::JsonSchema` and the SDK's feature `schema` must be on.
 #[proc_macro_attribute]
 pub fn workflow(options: TokenStream, item: TokenStream) -> TokenStream {

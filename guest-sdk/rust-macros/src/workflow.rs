@@ -13,12 +13,31 @@ use syn::{
 struct Options {
     name: Option<LitStr>,
     signals: Vec<SignalOption>,
+    queries: Vec<QuestionOption>,
+    updates: Vec<QuestionOption>,
     has_schema: bool,
 }
 
 struct SignalOption {
     name: LitStr,
     kind: Type,
+}
+
+/// A query or an update: `name: Input -> Output`.
+struct QuestionOption {
+    message: SignalOption,
+    output: Type,
+}
+
+impl Parse for QuestionOption {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let message = input.parse()?;
+        input.parse::<Token![->]>()?;
+        Ok(Self {
+            message,
+            output: input.parse()?,
+        })
+    }
 }
 
 impl Parse for SignalOption {
@@ -50,10 +69,21 @@ impl Parse for Options {
                 parenthesized!(list in input);
                 let signals = Punctuated::<_, Token![,]>::parse_terminated(&list)?;
                 options.signals.extend(signals);
+            } else if key == "queries" || key == "updates" {
+                let list;
+                parenthesized!(list in input);
+                let questions = Punctuated::<_, Token![,]>::parse_terminated(&list)?;
+                if key == "queries" {
+                    options.queries.extend(questions);
+                } else {
+                    options.updates.extend(questions);
+                }
             } else if key == "schema" {
                 options.has_schema = true;
             } else {
-                let message = "expected `name = \"...\"`, `signals(name: Type)` or `schema`";
+                let message = "expected `name = \"...\"`, `signals(name: Type)`, \
+                               `queries(name: Type -> Type)`, `updates(name: Type -> Type)` or \
+                               `schema`";
                 return Err(Error::new(key.span(), message));
             }
             if !input.is_empty() {
@@ -88,6 +118,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
         .unwrap_or_else(|| LitStr::new(ident.to_string().trim_start_matches("r#"), ident.span()));
     let doc = doc(&function.attrs);
     let signals = signals(&options);
+    let queries = questions(&options, "queries", &options.queries);
+    let updates = questions(&options, "updates", &options.updates);
     let schemas = schemas(&options);
     Ok(quote! {
         #function
@@ -102,6 +134,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
             const NAME: &'static str = #name;
             const DOC: &'static str = #doc;
             #signals
+            #queries
+            #updates
             #schemas
             async fn run(
                 ctx: ::steadfast_sdk::Context,
@@ -162,25 +196,52 @@ fn signals(options: &Options) -> TokenStream {
     if options.signals.is_empty() {
         return TokenStream::new();
     }
-    let entries = options.signals.iter().map(|signal| {
-        let (name, kind) = (&signal.name, &signal.kind);
-        let schema = if options.has_schema {
-            quote!(::steadfast_sdk::json_schema::<#kind>())
-        } else {
-            quote!(::std::string::String::new())
-        };
-        quote! {
-            ::steadfast_sdk::MessageDescription {
-                name: ::std::string::String::from(#name),
-                doc: ::std::string::String::new(),
-                input_schema: #schema,
-            }
-        }
-    });
+    let entries = options
+        .signals
+        .iter()
+        .map(|signal| message(options, signal, &quote!(::std::string::String::new())));
     quote! {
         fn signals() -> ::std::vec::Vec<::steadfast_sdk::MessageDescription> {
             ::std::vec![#(#entries),*]
         }
+    }
+}
+
+/// The method of that name that describes the queries or the updates.
+fn questions(options: &Options, method: &str, questions: &[QuestionOption]) -> TokenStream {
+    if questions.is_empty() {
+        return TokenStream::new();
+    }
+    let method = Ident::new(method, proc_macro2::Span::call_site());
+    let entries = questions.iter().map(|question| {
+        let output = schema(options, &question.output);
+        message(options, &question.message, &output)
+    });
+    quote! {
+        fn #method() -> ::std::vec::Vec<::steadfast_sdk::MessageDescription> {
+            ::std::vec![#(#entries),*]
+        }
+    }
+}
+
+fn message(options: &Options, message: &SignalOption, output: &TokenStream) -> TokenStream {
+    let name = &message.name;
+    let input = schema(options, &message.kind);
+    quote! {
+        ::steadfast_sdk::MessageDescription {
+            name: ::std::string::String::from(#name),
+            doc: ::std::string::String::new(),
+            input_schema: #input,
+            output_schema: #output,
+        }
+    }
+}
+
+fn schema(options: &Options, kind: &Type) -> TokenStream {
+    if options.has_schema {
+        quote!(::steadfast_sdk::json_schema::<#kind>())
+    } else {
+        quote!(::std::string::String::new())
     }
 }
 

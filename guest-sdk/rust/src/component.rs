@@ -37,8 +37,14 @@ fn describe_workflow(definition: &Definition) -> wire_description::WorkflowDescr
             .into_iter()
             .map(describe_message)
             .collect(),
-        queries: Vec::new(),
-        updates: Vec::new(),
+        queries: (definition.queries)()
+            .into_iter()
+            .map(describe_message)
+            .collect(),
+        updates: (definition.updates)()
+            .into_iter()
+            .map(describe_message)
+            .collect(),
     }
 }
 
@@ -47,7 +53,7 @@ fn describe_message(message: MessageDescription) -> wire_description::MessageDes
         name: message.name,
         doc: message.doc,
         input_schema: message.input_schema,
-        output_schema: String::new(),
+        output_schema: message.output_schema,
     }
 }
 
@@ -103,6 +109,29 @@ pub fn resume(events: Vec<wire::Event>) -> wire::Step {
     })
 }
 
+/// Answers the export `query`, also after the workflow's end.
+///
+/// # Errors
+///
+/// The handler's failure, or one that names the known queries.
+pub fn query(
+    name: &str,
+    input: wire_types::Payload,
+) -> Result<wire_types::Payload, wire_types::Failure> {
+    run::with(|run| run.handlers.query(name, from_wire(input)))
+        .map(to_wire)
+        .map_err(failure_to_wire)
+}
+
+/// Answers the export `validate-update`.
+///
+/// # Errors
+///
+/// Why the update is refused.
+pub fn validate_update(name: &str, input: wire_types::Payload) -> Result<(), wire_types::Failure> {
+    run::with(|run| run.handlers.validate(name, from_wire(input))).map_err(failure_to_wire)
+}
+
 fn deliver(run: &Run, event: wire::EventKind) -> Result<(), UnknownOperation> {
     match event {
         wire::EventKind::Resolved(resolution) => {
@@ -113,6 +142,10 @@ fn deliver(run: &Run, event: wire::EventKind) -> Result<(), UnknownOperation> {
             run.signals.deliver(&signal.name, from_wire(signal.input));
         }
         wire::EventKind::CancelRequested(reason) => run.cancel.deliver(&reason),
+        wire::EventKind::UpdateAccepted(update) => {
+            let input = from_wire(update.input);
+            run.handlers.accept(update.id, &update.name, input);
+        }
     }
     Ok(())
 }

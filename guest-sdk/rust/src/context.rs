@@ -10,6 +10,7 @@ use crate::activity::Activity;
 use crate::cancel::Cancelled;
 use crate::condition::WaitUntil;
 use crate::failure::Failure;
+use crate::handler::{Answer, HandlersFinished};
 use crate::host::{self, WorkflowInfo};
 use crate::payload::{Decode, Encode};
 use crate::random::{self, Random};
@@ -69,6 +70,54 @@ impl Context {
     #[must_use]
     pub fn signals(&self, names: &[&'static str]) -> SignalSet {
         SignalSet::open(names)
+    }
+
+    /// Answers a query: the closure reads what it shares with the workflow (an `Rc<Cell<T>>` or an
+    /// `Rc<RefCell<T>>`) and returns a `Result`. It can be asked at any time from now on, also after
+    /// the workflow's end. It may not schedule, start, cancel, complete or spawn anything. A second
+    /// registration of a name replaces the first.
+    pub fn on_query<I: Decode, R: Answer>(&self, name: &str, handler: impl Fn(I) -> R + 'static) {
+        run::with(|run| run.handlers.on_query(name, handler));
+    }
+
+    /// Handles an update: the closure's future runs as a task of the workflow, and its output is
+    /// what the sender gets. Register handlers before the first `.await`, or early updates are
+    /// refused as unknown. An update whose input does not decode is refused.
+    pub fn on_update<I, O, F>(&self, name: &str, handler: impl Fn(I) -> F + 'static)
+    where
+        I: Decode,
+        O: Encode + 'static,
+        F: Future<Output = Result<O, Failure>> + 'static,
+    {
+        self.on_validated_update(name, |_: &I| Ok(()), handler);
+    }
+
+    /// Handles an update as [`on_update`](Self::on_update) does, unless the validator refuses it. A
+    /// refused update leaves no trace in the run. Like a query, the validator only reads.
+    pub fn on_validated_update<I, O, F>(
+        &self,
+        name: &str,
+        validator: impl Fn(&I) -> Result<(), Failure> + 'static,
+        handler: impl Fn(I) -> F + 'static,
+    ) where
+        I: Decode,
+        O: Encode + 'static,
+        F: Future<Output = Result<O, Failure>> + 'static,
+    {
+        run::with(|run| run.handlers.on_update(name, validator, handler));
+    }
+
+    /// Returns true when every accepted update is completed. One that is not when the workflow
+    /// ends is abandoned, and its sender gets a failure.
+    #[must_use]
+    pub fn all_handlers_finished(&self) -> bool {
+        run::with(|run| run.handlers.running() == 0)
+    }
+
+    /// Returns the future of the moment when every accepted update is completed: await it before
+    /// the workflow ends.
+    pub fn handlers_finished(&self) -> HandlersFinished {
+        HandlersFinished::default()
     }
 
     /// Returns true when somebody has asked this run to cancel itself.

@@ -10,7 +10,9 @@ use wasm as host;
 
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
 use crate::log::Level;
+use crate::operation::Outcome;
 use crate::payload::Payload;
+use crate::run;
 use crate::time::Timestamp;
 
 /// The most bytes that one call of `random-bytes` returns.
@@ -40,18 +42,22 @@ pub(crate) fn schedule_activity(
     input: Payload,
     options: &ActivityOptions,
 ) -> u32 {
+    may_command("activities.schedule");
     host::schedule_activity(activity_type, input, options)
 }
 
 pub(crate) fn cancel_activity(operation: u32) {
+    may_command("activities.cancel");
     host::cancel_activity(operation);
 }
 
 pub(crate) fn start_timer(duration_ms: u64) -> u32 {
+    may_command("timers.start");
     host::start_timer(duration_ms)
 }
 
 pub(crate) fn cancel_timer(operation: u32) {
+    may_command("timers.cancel");
     host::cancel_timer(operation);
 }
 
@@ -60,12 +66,25 @@ pub(crate) fn patched(id: &str) -> bool {
 }
 
 pub(crate) fn deprecate_patch(id: &str) {
+    may_command("markers.deprecate-patch");
     host::deprecate_patch(id);
 }
 
 /// Records a value and returns it; on a replay, returns the recorded one.
 pub(crate) fn side_effect(name: &str, value: Payload) -> Payload {
+    may_command("markers.side-effect");
     host::side_effect(name, value)
+}
+
+pub(crate) fn complete_update(update_id: &str, outcome: Outcome) {
+    may_command("updates.complete");
+    host::complete_update(update_id, outcome);
+}
+
+/// See [`crate::handler::Handlers::may_command`].
+fn may_command(call: &str) {
+    // Dropped futures cancel what they hold, also while a thread is taken down.
+    run::try_with(|run| run.handlers.may_command(call));
 }
 
 pub(crate) fn now_ms() -> u64 {
@@ -101,9 +120,12 @@ pub(crate) fn history_length() -> u64 {
 
 #[cfg(target_arch = "wasm32")]
 mod wasm {
-    use crate::bindings::steadfast::workflow::{activities, clock, log, markers, random, timers};
-    use crate::bindings::steadfast::workflow::{types, workflow_info};
+    use crate::bindings::steadfast::workflow::{
+        activities, clock, log, markers, random, timers, types, updates, workflow_info,
+    };
+    use crate::component::{failure_to_wire, to_wire};
     use crate::log::Level;
+    use crate::operation::Outcome;
     use crate::payload::Payload;
     use crate::run;
     use crate::time::Timestamp;
@@ -139,6 +161,14 @@ mod wasm {
         Payload {
             encoding: recorded.encoding,
             data: recorded.data,
+        }
+    }
+
+    pub(super) fn complete_update(update_id: &str, outcome: Outcome) {
+        let outcome = outcome.map(to_wire).map_err(failure_to_wire);
+        updates::complete(update_id, outcome.as_ref());
+        if let Ok(payload) = outcome {
+            run::recycle(payload.data);
         }
     }
 

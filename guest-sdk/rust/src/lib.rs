@@ -51,6 +51,7 @@ mod condition;
 mod context;
 mod executor;
 mod failure;
+mod handler;
 mod host;
 mod join;
 pub mod log;
@@ -75,6 +76,7 @@ pub use cancel::Cancelled;
 pub use condition::WaitUntil;
 pub use context::Context;
 pub use failure::{Failure, FailureKind, Frame};
+pub use handler::{Answer, HandlersFinished};
 pub use host::WorkflowInfo;
 pub use join::{Elapsed, join_all, race, timeout, try_join_all};
 pub use payload::{Decode, Encode, NoInput, Payload};
@@ -126,6 +128,21 @@ macro_rules! component {
                     events: ::std::vec::Vec<$crate::bindings::Event>,
                 ) -> $crate::bindings::Step {
                     $crate::component::resume(events)
+                }
+
+                fn query(
+                    name: ::std::string::String,
+                    input: $crate::bindings::Payload,
+                ) -> ::core::result::Result<$crate::bindings::Payload, $crate::bindings::Failure>
+                {
+                    $crate::component::query(&name, input)
+                }
+
+                fn validate_update(
+                    name: ::std::string::String,
+                    input: $crate::bindings::Payload,
+                ) -> ::core::result::Result<(), $crate::bindings::Failure> {
+                    $crate::component::validate_update(&name, input)
                 }
             }
 

@@ -10,6 +10,7 @@ use crate::cancel::CancelRequest;
 use crate::condition::Conditions;
 use crate::executor::Executor;
 use crate::failure::{Failure, FailureKind};
+use crate::handler::Handlers;
 use crate::operation::{Operations, Outcome};
 use crate::payload::Payload;
 use crate::scope::Tree;
@@ -43,6 +44,7 @@ pub(crate) struct Run {
     pub(crate) cancel: CancelRequest,
     pub(crate) conditions: Conditions,
     pub(crate) scopes: Tree,
+    pub(crate) handlers: Handlers,
     phase: RefCell<Phase>,
     /// Memory of the last decoded payload, for the next encoded one.
     spare: Cell<Vec<u8>>,
@@ -58,6 +60,7 @@ thread_local! {
             cancel: CancelRequest::new(),
             conditions: Conditions::new(),
             scopes: Tree::new(),
+            handlers: Handlers::new(),
             phase: RefCell::new(Phase::NotStarted),
             spare: Cell::new(Vec::new()),
         }
@@ -159,6 +162,7 @@ impl Run {
         self.cancel.reset();
         self.conditions.reset();
         self.scopes.reset();
+        self.handlers.reset();
         self.now_ms.set(0);
     }
 }

@@ -37,6 +37,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    run::with(|run| run.handlers.may_command("Context::spawn"));
     let shared = Rc::new(RefCell::new(Shared {
         output: None,
         waiter: None,

@@ -62,6 +62,8 @@ pub enum Call {
     DeprecatePatch(String),
     /// A value was recorded under this name.
     SideEffect(String, Payload),
+    /// An update was completed with this outcome.
+    CompleteUpdate(String, Result<Payload, Failure>),
     /// So many random bytes were drawn.
     Random(u32),
     /// A line was logged.
@@ -92,6 +94,8 @@ pub enum Event {
     Signaled(String, Payload),
     /// Cancellation was requested, for this reason.
     CancelRequested(String),
+    /// An update was accepted: its id, its name and its input.
+    UpdateAccepted(String, String, Payload),
 }
 
 /// A run of a workflow against the fake host.
@@ -214,6 +218,61 @@ impl TestRun {
         self.deliver(vec![Event::Signaled(name.to_owned(), payload)])
     }
 
+    /// Asks a query, also of a run that has ended.
+    ///
+    /// # Errors
+    ///
+    /// The handler's failure, or one that names the known queries.
+    ///
+    /// # Panics
+    ///
+    /// When the input does not encode, or the answer is not a `T`.
+    #[allow(clippy::expect_used, reason = "a test's own values")]
+    pub fn query<T: Decode>(
+        &self,
+        name: &str,
+        input: &(impl Encode + ?Sized),
+    ) -> Result<T, Failure> {
+        let input = input.encode(Vec::new()).expect("the input encodes");
+        match component::query(name, component::to_wire(input)) {
+            Ok(answer) => Ok(T::decode(component::from_wire(answer)).expect("the answer decodes")),
+            Err(failure) => Err(component::failure_from_wire(failure)),
+        }
+    }
+
+    /// Sends an update: if its validator lets it in, it is delivered as
+    /// [`deliver`](Self::deliver) does. Its outcome is a [`Call::CompleteUpdate`].
+    ///
+    /// # Errors
+    ///
+    /// Why it was refused.
+    ///
+    /// # Panics
+    ///
+    /// When the input does not encode.
+    #[allow(clippy::expect_used, reason = "a test's own value")]
+    pub fn update(
+        &mut self,
+        id: &str,
+        name: &str,
+        input: &(impl Encode + ?Sized),
+    ) -> Result<&Step, Failure> {
+        let input = input.encode(Vec::new()).expect("the input encodes");
+        component::validate_update(name, component::to_wire(input.clone()))
+            .map_err(component::failure_from_wire)?;
+        let event = Event::UpdateAccepted(id.to_owned(), name.to_owned(), input);
+        Ok(self.deliver(vec![event]))
+    }
+
+    /// Returns the outcome of a completed update.
+    #[must_use]
+    pub fn update_outcome(&self, id: &str) -> Option<Result<Payload, Failure>> {
+        self.calls().into_iter().find_map(|call| match call {
+            Call::CompleteUpdate(found, outcome) if found == id => Some(outcome),
+            _ => None,
+        })
+    }
+
     /// Requests cancellation; see [`deliver`](Self::deliver).
     pub fn request_cancel(&mut self, reason: &str) -> &Step {
         self.deliver(vec![Event::CancelRequested(reason.to_owned())])
@@ -242,6 +301,11 @@ fn to_wire(event: Event) -> wire::Event {
             input: component::to_wire(input),
         }),
         Event::CancelRequested(reason) => wire::EventKind::CancelRequested(reason),
+        Event::UpdateAccepted(id, name, input) => wire::EventKind::UpdateAccepted(wire::Update {
+            id,
+            name,
+            input: component::to_wire(input),
+        }),
     };
     wire::Event {
         number: fake::next_event(),

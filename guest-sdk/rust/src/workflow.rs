@@ -20,6 +20,8 @@ pub struct MessageDescription {
     pub doc: String,
     /// JSON Schema (draft 2020-12) of the input; empty when not described.
     pub input_schema: String,
+    /// JSON Schema of the answer of a query or an update; empty when not described.
+    pub output_schema: String,
 }
 
 /// A workflow type.
@@ -37,6 +39,18 @@ pub trait Workflow: 'static {
     /// Describes the signals that the workflow understands. Default: none.
     #[must_use]
     fn signals() -> Vec<MessageDescription> {
+        Vec::new()
+    }
+
+    /// Describes the queries that the workflow answers. Default: none.
+    #[must_use]
+    fn queries() -> Vec<MessageDescription> {
+        Vec::new()
+    }
+
+    /// Describes the updates that the workflow handles. Default: none.
+    #[must_use]
+    fn updates() -> Vec<MessageDescription> {
         Vec::new()
     }
 
@@ -89,6 +103,8 @@ pub struct Definition {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
     pub(crate) signals: fn() -> Vec<MessageDescription>,
+    pub(crate) queries: fn() -> Vec<MessageDescription>,
+    pub(crate) updates: fn() -> Vec<MessageDescription>,
     pub(crate) input_schema: fn() -> String,
     pub(crate) output_schema: fn() -> String,
     pub(crate) run: fn(Payload) -> BoxedRun,
@@ -102,6 +118,8 @@ impl Definition {
             name: W::NAME,
             doc: W::DOC,
             signals: W::signals,
+            queries: W::queries,
+            updates: W::updates,
             input_schema: W::input_schema,
             output_schema: W::output_schema,
             run: |input| Box::pin(run_encoded::<W>(input)),

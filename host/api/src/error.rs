@@ -114,6 +114,18 @@ pub const CODES: &[Code] = &[
         "check the name; list what there is",
     ),
     code(
+        "query-failed",
+        422,
+        "The query has no answer",
+        "see the failure: an unknown query names the known ones, others are the handler's",
+    ),
+    code(
+        "query-rejected",
+        409,
+        "The execution is in a state that the query does not want",
+        "leave the condition out to ask a run in any state",
+    ),
+    code(
         "task-gone",
         410,
         "The task is no longer the caller's",
@@ -228,6 +240,11 @@ impl From<Error> for Failed {
             Error::TooLarge { bytes, limit, .. } => failed
                 .with("bytes", u64::try_from(bytes).unwrap_or(u64::MAX))
                 .with("limit", u64::try_from(limit).unwrap_or(u64::MAX)),
+            Error::QueryRejected { status } => failed.with("execution_status", status),
+            Error::QueryFailed(failure) => {
+                let failure = crate::wire::Failure::from_model(&failure);
+                failed.with("failure", serde_json::to_value(failure).unwrap_or_default())
+            }
             Error::TaskGone(_)
             | Error::Invalid(_)
             | Error::LimitReached(_)

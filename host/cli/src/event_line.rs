@@ -55,6 +55,8 @@ fn tone(kind: EventType) -> Tone {
         | EventType::ActivityTaskCanceled => Tone::Warning,
         EventType::WorkflowExecutionStarted
         | EventType::WorkflowExecutionSignaled
+        | EventType::WorkflowExecutionUpdateAccepted
+        | EventType::WorkflowExecutionUpdateCompleted
         | EventType::ActivityTaskScheduled
         | EventType::ActivityTaskCompleted
         | EventType::TimerStarted
@@ -73,6 +75,7 @@ fn details(event: &Event) -> String {
     parts.extend(event.marker.map(marker).map(str::to_owned));
     parts.extend(event.name.clone());
     parts.extend(event.details.as_ref().map(payload));
+    parts.extend(event.update_id.as_ref().map(|id| format!("[{id}]")));
     parts.extend(event.input.as_ref().map(payload));
     parts.extend(event.result.as_ref().map(payload));
     parts.extend(event.failure.as_ref().map(ToString::to_string));

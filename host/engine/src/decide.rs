@@ -10,10 +10,12 @@ use alloc::vec::Vec;
 
 use steadfast_model::command::{Command, Step};
 use steadfast_model::event::Started;
-use steadfast_model::limits::SIGNALS_MAX;
+use steadfast_model::limits::{
+    SIGNALS_MAX, UPDATES_IN_FLIGHT_BYTES_MAX, UPDATES_IN_FLIGHT_MAX, UPDATES_MAX,
+};
 use steadfast_model::{
-    ActivityTask, Event, EventKind, EventNumber, Failure, Payload, RequestId, RunKey, Seq,
-    SignalName, Status, Timestamp,
+    ActivityTask, AdmittedUpdate, Event, EventKind, EventNumber, Failure, Payload, RequestId,
+    RunKey, Seq, SignalName, Status, Timestamp, UpdateId, UpdateName,
 };
 
 use crate::draft::Draft;
@@ -28,6 +30,8 @@ pub struct Execution {
     pub state: State,
     /// Its pending activities.
     pub tasks: BTreeMap<Seq, ActivityTask>,
+    /// Its admitted updates, by number: in the order in which they are looked at.
+    pub updates: BTreeMap<u32, AdmittedUpdate>,
 }
 
 /// A command with the workflow's time at which it was made.
@@ -68,6 +72,27 @@ pub enum Request {
         reason: String,
         /// Who asks.
         identity: String,
+    },
+    /// Let an update wait for the workflow's validator.
+    AdmitUpdate {
+        /// Within the run, the same id twice is the same update.
+        update_id: UpdateId,
+        /// The handler's name.
+        name: UpdateName,
+        /// Its input.
+        input: Payload,
+        /// Who sends it.
+        identity: String,
+    },
+    /// The workflow's validator let an admitted update in.
+    AcceptUpdate {
+        /// The update.
+        number: u32,
+    },
+    /// The workflow's validator refused an admitted update.
+    RefuseUpdate {
+        /// The update.
+        number: u32,
     },
     /// The time of a workflow timer has come.
     TimerDue {
@@ -157,6 +182,22 @@ pub enum Rejection {
     /// The run has all the signals it may have.
     #[error("the run has received {SIGNALS_MAX} signals, the most allowed")]
     TooManySignals,
+    /// The run has all the updates that it may have at a time.
+    #[error(
+        "the run has {UPDATES_IN_FLIGHT_MAX} updates in flight, the most allowed: wait for one to end"
+    )]
+    TooManyUpdatesInFlight,
+    /// The inputs of the run's unfinished updates are too large together.
+    #[error(
+        "the inputs of the run's updates in flight would exceed {UPDATES_IN_FLIGHT_BYTES_MAX} bytes: wait for one to end"
+    )]
+    UpdatesTooLarge,
+    /// The run has had all the updates that it may have.
+    #[error("the run has had {UPDATES_MAX} updates, the most allowed: continue it as new")]
+    TooManyUpdates,
+    /// There is no such admitted update.
+    #[error("update number {0} is not admitted: it was accepted or refused before")]
+    NoSuchUpdate(u32),
     /// The timer is not pending, or the time of the timer or activity has not come.
     #[error("operation {0} is not due")]
     NotDue(Seq),
@@ -175,6 +216,15 @@ pub enum TaskChange {
     Remove(Seq),
 }
 
+/// A change of an admitted update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpdateChange {
+    /// It is new.
+    Put(AdmittedUpdate),
+    /// It was accepted or refused, or the run has ended.
+    Remove(u32),
+}
+
 /// What a request does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
@@ -182,6 +232,8 @@ pub struct Decision {
     pub events: Vec<Event>,
     /// Pending activities to change, in order.
     pub tasks: Vec<TaskChange>,
+    /// Admitted updates to change, in order.
+    pub updates: Vec<UpdateChange>,
 }
 
 /// The first event of a run.
@@ -212,6 +264,14 @@ impl Execution {
                 TaskChange::Remove(seq) => drop(self.tasks.remove(seq)),
             }
         }
+        for change in &decision.updates {
+            match change {
+                UpdateChange::Put(update) => {
+                    self.updates.insert(update.number, update.clone());
+                }
+                UpdateChange::Remove(number) => drop(self.updates.remove(number)),
+            }
+        }
         Ok(())
     }
 
@@ -230,6 +290,15 @@ impl Execution {
         assert!(
             pending.eq(self.tasks.keys()),
             "pending activities and their tasks differ"
+        );
+        assert!(
+            !self.state.status.is_closed() || self.updates.is_empty(),
+            "closed with admitted updates"
+        );
+        let known = |update: &&AdmittedUpdate| self.state.updates.contains_key(&update.update_id);
+        assert!(
+            self.updates.values().find(known).is_none(),
+            "an accepted update is still admitted"
         );
     }
 }
@@ -295,6 +364,9 @@ pub fn decide(
             }
             _ => return Err(Rejection::NotDue(seq)),
         },
+        Request::AdmitUpdate { .. }
+        | Request::AcceptUpdate { .. }
+        | Request::RefuseUpdate { .. } => draft.update(request, now)?,
         Request::Yield { commands, step, at } => draft.take_yield(commands, step, at),
         Request::ActivityDue { .. }
         | Request::ClaimActivity { .. }
@@ -306,7 +378,7 @@ pub fn decide(
     Ok(draft.decision)
 }
 
-/// What a whole history and its pending activities make: for recovery.
+/// What a whole history, its pending activities and its admitted updates make: for recovery.
 ///
 /// # Errors
 /// [`Inapplicable`] when the history is corrupt.
@@ -314,10 +386,17 @@ pub fn recover(
     run: RunKey,
     events: &[Event],
     tasks: Vec<ActivityTask>,
+    updates: Vec<AdmittedUpdate>,
 ) -> Result<Execution, Inapplicable> {
     let state = State::fold(events)?;
     let tasks = tasks.into_iter().map(|task| (task.seq, task)).collect();
-    Ok(Execution { run, state, tasks })
+    let updates = updates.into_iter().map(|u| (u.number, u)).collect();
+    Ok(Execution {
+        run,
+        state,
+        tasks,
+        updates,
+    })
 }
 
 /// A new run.
@@ -325,5 +404,5 @@ pub fn recover(
 /// # Errors
 /// [`Inapplicable`] never for an event made by [`start`].
 pub fn begin(run: RunKey, event: &Event) -> Result<Execution, Inapplicable> {
-    recover(run, core::slice::from_ref(event), vec![])
+    recover(run, core::slice::from_ref(event), vec![], vec![])
 }

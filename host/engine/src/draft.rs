@@ -8,16 +8,17 @@ use steadfast_model::activity::TaskState;
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
     ActivityTask, Event, EventKind, EventNumber, Failure, FailureKind, Frame, Seq, Timestamp,
+    UpdateId,
 };
 
 use crate::activity::{self, Outcome};
-use crate::decide::{Decision, Execution, Issued, Rejection, Request, TaskChange};
+use crate::decide::{Decision, Execution, Issued, Rejection, Request, TaskChange, UpdateChange};
 use crate::state::Pending;
 
 /// A decision in the making. It remembers what its own earlier events did, so that commands of one
 /// activation see each other without a copy of the state.
 pub(crate) struct Draft<'e> {
-    execution: &'e Execution,
+    pub(crate) execution: &'e Execution,
     pub(crate) decision: Decision,
     next: EventNumber,
     next_seq: Seq,
@@ -26,6 +27,8 @@ pub(crate) struct Draft<'e> {
     changed: BTreeMap<Seq, Option<ActivityTask>>,
     /// Operations ended here.
     ended: BTreeSet<Seq>,
+    /// Updates completed here.
+    pub(crate) completed: BTreeSet<UpdateId>,
 }
 
 impl<'e> Draft<'e> {
@@ -38,6 +41,7 @@ impl<'e> Draft<'e> {
             last_time: execution.state.last_time,
             changed: BTreeMap::new(),
             ended: BTreeSet::new(),
+            completed: BTreeSet::new(),
         }
     }
 
@@ -62,6 +66,10 @@ impl<'e> Draft<'e> {
         );
         let open = open.into_iter().filter(|seq| !self.ended.contains(seq));
         self.decision.tasks.extend(open.map(TaskChange::Remove));
+        let admitted = self.execution.updates.keys().copied();
+        self.decision
+            .updates
+            .extend(admitted.map(UpdateChange::Remove));
     }
 
     /// Ends an activity with its closing event.
@@ -110,6 +118,9 @@ impl<'e> Draft<'e> {
 
     fn command(&mut self, command: Command, at: Timestamp) {
         match command {
+            Command::CompleteUpdate { update_id, outcome } => {
+                self.complete_update(update_id, outcome, at);
+            }
             Command::ScheduleActivity {
                 activity_type,
                 input,
@@ -299,6 +310,9 @@ impl<'e> Draft<'e> {
             | Request::Cancel { .. }
             | Request::Terminate { .. }
             | Request::TimerDue { .. }
+            | Request::AdmitUpdate { .. }
+            | Request::AcceptUpdate { .. }
+            | Request::RefuseUpdate { .. }
             | Request::Yield { .. } => {}
         }
         Ok(())

@@ -21,7 +21,8 @@ pub mod random;
 pub mod replay;
 pub mod retry;
 pub mod state;
+mod update;
 
-pub use decide::{Decision, Rejection, Request, TaskChange, decide, start};
+pub use decide::{Decision, Rejection, Request, TaskChange, UpdateChange, decide, start};
 pub use replay::{Mismatch, Replay};
 pub use state::State;

@@ -5,13 +5,16 @@
 //! is never recorded before the event that caused it. When both cursors are at the end, the run is
 //! live, and further calls are new commands.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use steadfast_model::command::{Command, Step};
-use steadfast_model::{Event, EventKind, EventNumber, MarkerName, Millis, Seq, Timestamp};
+use steadfast_model::event::UpdateOutcome;
+use steadfast_model::{
+    Event, EventKind, EventNumber, MarkerName, Millis, Seq, Timestamp, UpdateId,
+};
 
 use crate::decide::Issued;
 use crate::random::Stream;
@@ -51,6 +54,17 @@ pub enum Matched {
     Live(Seq),
 }
 
+/// What became of the completion of an update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completion {
+    /// It is the recorded one.
+    Replayed,
+    /// It is new: add the command with [`Replay::issue`].
+    Live(Command),
+    /// The update was never accepted, or was completed before.
+    NotRunning,
+}
+
 /// Most drifts that are kept; the count goes on.
 const DRIFTS_KEPT: usize = 100;
 
@@ -76,6 +90,8 @@ pub struct Replay {
     ended: u64,
     /// Patches that were asked about, with the answer: the first one counts for the whole run.
     patches: BTreeMap<MarkerName, bool>,
+    /// Updates that the guest was told of and has not completed.
+    running: BTreeSet<UpdateId>,
 }
 
 impl Replay {
@@ -96,6 +112,7 @@ impl Replay {
             drift_count: 0,
             ended: 0,
             patches: BTreeMap::new(),
+            running: BTreeSet::new(),
         }
     }
 
@@ -152,6 +169,9 @@ impl Replay {
         if let Some(seq) = event.kind.resolves() {
             self.resolved.insert(seq);
             self.ended += 1;
+        }
+        if let EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } = &event.kind {
+            self.running.insert(update_id.clone());
         }
         self.now = event.time;
         self.delivered = event.number;
@@ -232,6 +252,53 @@ impl Replay {
         }
         let actual = format!("StartTimer {duration}");
         Err(self.differs(number, &recorded.kind, &actual))
+    }
+
+    /// Matches `updates.complete`.
+    ///
+    /// # Errors
+    /// [`Mismatch`] when the history records something else here.
+    pub fn complete_update(
+        &mut self,
+        update_id: &str,
+        outcome: UpdateOutcome,
+    ) -> Result<Completion, Mismatch> {
+        let id = UpdateId::new(update_id)
+            .ok()
+            .and_then(|id| self.running.take(&id));
+        let Some(id) = id else {
+            return Ok(Completion::NotRunning);
+        };
+        self.skip_optional();
+        let Some(recorded) = self.commands.front() else {
+            return Ok(Completion::Live(Command::CompleteUpdate {
+                update_id: id,
+                outcome,
+            }));
+        };
+        let number = recorded.number;
+        if let EventKind::WorkflowExecutionUpdateCompleted {
+            update_id: recorded_id,
+            accepted: _,
+            outcome: recorded_outcome,
+        } = &recorded.kind
+            && *recorded_id == id
+        {
+            if *recorded_outcome != outcome {
+                self.drift(number, format!("outcome of update {id:?}"));
+            }
+            self.commands.pop_front();
+            return Ok(Completion::Replayed);
+        }
+        let actual = format!("CompleteUpdate of update {id:?}");
+        Err(self.differs(number, &recorded.kind, &actual))
+    }
+
+    /// Notes that a replayed validator refused an update that the history has accepted: the
+    /// recorded answer counts.
+    pub fn refused(&mut self, event: &Event, why: &str) {
+        let what = format!("the validator's answer (accepted recorded, refused now: {why})");
+        self.drift(event.number, what);
     }
 
     /// Matches `activities.cancel`. `None`: there is nothing to record.
@@ -401,6 +468,11 @@ impl Replay {
         self.random.draw(bytes);
     }
 
+    /// What [`Self::draw`] would give, without moving the stream.
+    pub fn foresee(&self, bytes: &mut [u8]) {
+        self.random.clone().draw(bytes);
+    }
+
     /// Differences in inputs met so far (the first hundred), and how many there were.
     #[must_use]
     pub fn drifts(&self) -> (&[Drift], u64) {
@@ -446,7 +518,11 @@ fn describe(kind: &EventKind) -> String {
             format!("{} of operation {seq}", kind.name())
         }
         EventKind::MarkerRecorded { marker } => marker::describe(marker),
+        EventKind::WorkflowExecutionUpdateCompleted { update_id, .. } => {
+            format!("WorkflowExecutionUpdateCompleted of update {update_id:?}")
+        }
         EventKind::WorkflowExecutionStarted { .. }
+        | EventKind::WorkflowExecutionUpdateAccepted { .. }
         | EventKind::WorkflowExecutionCompleted { .. }
         | EventKind::WorkflowExecutionFailed { .. }
         | EventKind::WorkflowExecutionCanceled { .. }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use steadfast_model::event::Started;
-use steadfast_model::{Event, EventKind, EventNumber, RequestId, Seq, Status, Timestamp};
+use steadfast_model::{Event, EventKind, EventNumber, RequestId, Seq, Status, Timestamp, UpdateId};
 
 /// An operation that has no outcome yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,17 @@ pub enum Pending {
         /// When it fires.
         fire_at: Timestamp,
     },
+}
+
+/// An update that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its `WorkflowExecutionUpdateAccepted` event.
+    pub accepted: EventNumber,
+    /// Its `WorkflowExecutionUpdateCompleted` event, which holds the outcome.
+    pub completed: Option<EventNumber>,
+    /// Bytes of its input.
+    pub input_bytes: usize,
 }
 
 /// Why an event cannot follow a history. A stored history that gives this is corrupt.
@@ -58,6 +69,9 @@ pub enum Inapplicable {
         /// The next number.
         expected: Seq,
     },
+    /// The update was accepted before, or is not running.
+    #[error("event {0} is about an update that does not stand there")]
+    Update(EventNumber),
     /// Time went backwards.
     #[error("event {0} is earlier than the event before it")]
     Time(EventNumber),
@@ -86,6 +100,12 @@ pub struct State {
     pub signal_ids: BTreeSet<RequestId>,
     /// True once somebody asked the run to cancel itself.
     pub cancel_requested: bool,
+    /// Every update that was ever accepted, finished or not.
+    pub updates: BTreeMap<UpdateId, Accepted>,
+    /// How many of them are not finished.
+    pub updates_running: usize,
+    /// Bytes of the inputs of these.
+    pub updates_running_bytes: usize,
 }
 
 impl State {
@@ -111,6 +131,9 @@ impl State {
             signals: 0,
             signal_ids: BTreeSet::new(),
             cancel_requested: false,
+            updates: BTreeMap::new(),
+            updates_running: 0,
+            updates_running_bytes: 0,
         })
     }
 
@@ -190,6 +213,14 @@ impl State {
                 self.signals = self.signals.saturating_add(1);
                 self.signal_ids.insert(request_id.clone());
             }
+            EventKind::WorkflowExecutionUpdateAccepted {
+                update_id, input, ..
+            } => self.accept_update(number, update_id, input.size_bytes())?,
+            EventKind::WorkflowExecutionUpdateCompleted {
+                update_id,
+                accepted,
+                outcome: _,
+            } => self.complete_update(number, update_id, *accepted)?,
         }
         self.last = number;
         self.last_time = event.time;
@@ -247,6 +278,43 @@ impl State {
         Ok(())
     }
 
+    fn accept_update(
+        &mut self,
+        event: EventNumber,
+        update_id: &UpdateId,
+        input_bytes: usize,
+    ) -> Result<(), Inapplicable> {
+        if self.updates.contains_key(update_id) {
+            return Err(Inapplicable::Update(event));
+        }
+        let accepted = Accepted {
+            accepted: event,
+            completed: None,
+            input_bytes,
+        };
+        self.updates.insert(update_id.clone(), accepted);
+        self.updates_running += 1;
+        self.updates_running_bytes += input_bytes;
+        Ok(())
+    }
+
+    fn complete_update(
+        &mut self,
+        event: EventNumber,
+        update_id: &UpdateId,
+        accepted: EventNumber,
+    ) -> Result<(), Inapplicable> {
+        match self.updates.get_mut(update_id) {
+            Some(update) if update.accepted == accepted && update.completed.is_none() => {
+                update.completed = Some(event);
+                self.updates_running -= 1;
+                self.updates_running_bytes -= update.input_bytes;
+                Ok(())
+            }
+            _ => Err(Inapplicable::Update(event)),
+        }
+    }
+
     /// What a closed run still has pending is void.
     fn close(&mut self, status: Status) {
         self.status = status;
@@ -267,6 +335,13 @@ impl State {
         assert_eq!(
             activities, self.pending_activities,
             "the count of pending activities drifted"
+        );
+        let running = self.updates.values().filter(|u| u.completed.is_none());
+        let (count, bytes) = running.fold((0, 0), |(n, b), u| (n + 1, b + u.input_bytes));
+        assert_eq!(
+            (count, bytes),
+            (self.updates_running, self.updates_running_bytes),
+            "the count of running updates drifted"
         );
         assert!(
             self.pending.keys().all(|seq| *seq < self.next_seq),
@@ -292,6 +367,11 @@ impl State {
                 .signal_ids
                 .iter()
                 .map(|r| r.as_str().len() + 48)
+                .sum::<usize>()
+            + self
+                .updates
+                .keys()
+                .map(|id| id.as_str().len() + 96)
                 .sum::<usize>()
             + self.started.input.size_bytes()
     }

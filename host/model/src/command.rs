@@ -3,8 +3,9 @@
 use alloc::string::String;
 
 use crate::activity::ActivityOptions;
+use crate::event::UpdateOutcome;
 use crate::failure::Failure;
-use crate::id::{ActivityType, Seq};
+use crate::id::{ActivityType, Seq, UpdateId};
 use crate::marker::Marker;
 use crate::payload::Payload;
 use crate::time::Millis;
@@ -45,6 +46,13 @@ pub enum Command {
         /// What to record.
         marker: Marker,
     },
+    /// Answer an accepted update.
+    CompleteUpdate {
+        /// The update.
+        update_id: UpdateId,
+        /// What it answers.
+        outcome: UpdateOutcome,
+    },
 }
 
 impl Command {
@@ -57,6 +65,7 @@ impl Command {
             Self::StartTimer { .. } => "StartTimer",
             Self::CancelTimer { .. } => "CancelTimer",
             Self::RecordMarker { .. } => "RecordMarker",
+            Self::CompleteUpdate { .. } => "CompleteUpdate",
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::activity::ActivityOptions;
 use crate::failure::{Failure, RetryState};
 use crate::id::{
     ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, Seq, SignalName,
-    TaskQueue, WorkflowId, WorkflowType,
+    TaskQueue, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 use crate::marker::Marker;
 use crate::payload::Payload;
@@ -23,6 +23,34 @@ pub struct Event {
     pub time: Timestamp,
     /// What happened.
     pub kind: EventKind,
+}
+
+/// What an update's handler answered.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum UpdateOutcome {
+    /// A result.
+    #[n(0)]
+    Success {
+        /// The result.
+        #[n(0)]
+        result: Payload,
+    },
+    /// A failure.
+    #[n(1)]
+    Failure {
+        /// Why.
+        #[n(0)]
+        failure: Failure,
+    },
+}
+
+impl From<Result<Payload, Failure>> for UpdateOutcome {
+    fn from(result: Result<Payload, Failure>) -> Self {
+        match result {
+            Ok(result) => Self::Success { result },
+            Err(failure) => Self::Failure { failure },
+        }
+    }
 }
 
 /// First event of every history.
@@ -245,6 +273,35 @@ pub enum EventKind {
         #[n(3)]
         identity: String,
     },
+    /// The workflow's validator let an update in; its handler is told next.
+    #[n(41)]
+    WorkflowExecutionUpdateAccepted {
+        /// The client's name of the update.
+        #[n(0)]
+        update_id: UpdateId,
+        /// The handler's name.
+        #[n(1)]
+        name: UpdateName,
+        /// Its input.
+        #[n(2)]
+        input: Payload,
+        /// Who sent it; may be empty.
+        #[n(3)]
+        identity: String,
+    },
+    /// A command: the handler of an accepted update ended.
+    #[n(43)]
+    WorkflowExecutionUpdateCompleted {
+        /// The update.
+        #[n(0)]
+        update_id: UpdateId,
+        /// Its `WorkflowExecutionUpdateAccepted` event.
+        #[n(1)]
+        accepted: EventNumber,
+        /// What it answers.
+        #[n(2)]
+        outcome: UpdateOutcome,
+    },
     /// The run was ended from outside; no code ran.
     #[n(27)]
     WorkflowExecutionTerminated {
@@ -278,6 +335,8 @@ impl EventKind {
             Self::WorkflowExecutionCanceled { .. } => "WorkflowExecutionCanceled",
             Self::MarkerRecorded { .. } => "MarkerRecorded",
             Self::WorkflowExecutionSignaled { .. } => "WorkflowExecutionSignaled",
+            Self::WorkflowExecutionUpdateAccepted { .. } => "WorkflowExecutionUpdateAccepted",
+            Self::WorkflowExecutionUpdateCompleted { .. } => "WorkflowExecutionUpdateCompleted",
             Self::WorkflowExecutionTerminated { .. } => "WorkflowExecutionTerminated",
         }
     }
@@ -291,6 +350,7 @@ impl EventKind {
             | Self::TimerStarted { .. }
             | Self::TimerCanceled { .. }
             | Self::MarkerRecorded { .. }
+            | Self::WorkflowExecutionUpdateCompleted { .. }
             | Self::WorkflowExecutionCompleted { .. }
             | Self::WorkflowExecutionFailed { .. }
             | Self::WorkflowExecutionCanceled { .. } => true,
@@ -302,6 +362,7 @@ impl EventKind {
             | Self::TimerFired { .. }
             | Self::WorkflowExecutionCancelRequested { .. }
             | Self::WorkflowExecutionSignaled { .. }
+            | Self::WorkflowExecutionUpdateAccepted { .. }
             | Self::WorkflowExecutionTerminated { .. } => false,
         }
     }
@@ -316,7 +377,8 @@ impl EventKind {
             | Self::ActivityTaskCanceled { .. }
             | Self::TimerFired { .. }
             | Self::WorkflowExecutionCancelRequested { .. }
-            | Self::WorkflowExecutionSignaled { .. } => true,
+            | Self::WorkflowExecutionSignaled { .. }
+            | Self::WorkflowExecutionUpdateAccepted { .. } => true,
             Self::WorkflowExecutionStarted { .. }
             | Self::WorkflowExecutionCompleted { .. }
             | Self::WorkflowExecutionFailed { .. }
@@ -326,7 +388,8 @@ impl EventKind {
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
             | Self::TimerCanceled { .. }
-            | Self::MarkerRecorded { .. } => false,
+            | Self::MarkerRecorded { .. }
+            | Self::WorkflowExecutionUpdateCompleted { .. } => false,
         }
     }
 
@@ -362,7 +425,9 @@ impl EventKind {
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
             | Self::TimerCanceled { .. }
-            | Self::MarkerRecorded { .. } => None,
+            | Self::MarkerRecorded { .. }
+            | Self::WorkflowExecutionUpdateAccepted { .. }
+            | Self::WorkflowExecutionUpdateCompleted { .. } => None,
         }
     }
 }

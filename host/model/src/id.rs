@@ -118,6 +118,18 @@ name!(
     MarkerName, "marker name"
 );
 name!(
+    /// The name of a query.
+    QueryName, "query name"
+);
+name!(
+    /// The name of an update's handler.
+    UpdateName, "update name"
+);
+name!(
+    /// Made by a client; within a run, the same id twice is the same update.
+    UpdateId, "update id"
+);
+name!(
     /// Made by a client; the same id twice is the same request.
     RequestId, "request id"
 );

@@ -22,6 +22,7 @@ pub mod marker;
 pub mod payload;
 pub mod retry;
 pub mod time;
+pub mod update;
 
 pub use activity::{ActivityOptions, ActivityTask, TaskState};
 pub use command::Command;
@@ -30,10 +31,11 @@ pub use event::{Event, EventKind};
 pub use execution::{ExecutionRecord, Status};
 pub use failure::{Failure, FailureKind, Frame, RetryState};
 pub use id::{
-    ActivityType, ComponentDigest, EventNumber, MarkerName, Namespace, RequestId, RunId, RunKey,
-    Seq, SignalName, TaskQueue, WorkflowId, WorkflowType,
+    ActivityType, ComponentDigest, EventNumber, MarkerName, Namespace, QueryName, RequestId, RunId,
+    RunKey, Seq, SignalName, TaskQueue, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 pub use marker::{Marker, MarkerKind};
 pub use payload::Payload;
 pub use retry::RetryPolicy;
 pub use time::{Millis, Timestamp};
+pub use update::AdmittedUpdate;

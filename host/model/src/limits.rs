@@ -18,6 +18,26 @@ pub const HISTORY_EVENTS_MAX: u64 = 1_000_000;
 /// Most signals of one run. Temporal: `history.maximumSignalsPerExecution`.
 pub const SIGNALS_MAX: u32 = 10_000;
 
+/// Most updates of one run that are admitted or running. Temporal:
+/// `history.maxInFlightUpdates`.
+pub const UPDATES_IN_FLIGHT_MAX: usize = 10;
+
+/// Most bytes of input of the updates of one run that are admitted or running. Temporal:
+/// `history.maxInFlightUpdatePayloads`.
+pub const UPDATES_IN_FLIGHT_BYTES_MAX: usize = 20 * 1024 * 1024;
+
+/// Most updates of one run over its life. Temporal: `history.maxTotalUpdates`.
+pub const UPDATES_MAX: usize = 2000;
+
+/// Most queries of one run that wait or are answered at a time; they are answered one by one.
+pub const QUERIES_PER_RUN_MAX: usize = 64;
+
+/// Longest that a query may take, its wait and the replay included.
+pub const QUERY_TIME_MAX: Millis = Millis(10_000);
+
+/// Most replayed copies of runs that are kept for further queries.
+pub const QUERY_COPIES_MAX: usize = 32;
+
 /// Most operations (activities and timers) that one run may wait for. Temporal allows 2,000
 /// pending activities; a fan-out of 10,000 must fit.
 pub const PENDING_OPERATIONS_MAX: u64 = 100_000;

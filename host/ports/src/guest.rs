@@ -8,7 +8,7 @@ use std::any::Any;
 
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{
-    ComponentDescription, ComponentDigest, Event, Millis, Payload, RunId, Seq, Timestamp,
+    ComponentDescription, ComponentDigest, Event, Failure, Millis, Payload, RunId, Seq, Timestamp,
 };
 
 /// An activity call as the guest made it: borrowed, and with nothing filled in.
@@ -123,6 +123,15 @@ pub trait HostCalls: Send {
     /// # Errors
     /// [`Stop`] ends the activation.
     fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop>;
+    /// `updates.complete`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn complete_update(
+        &mut self,
+        update_id: &str,
+        outcome: Result<Payload, Failure>,
+    ) -> Result<(), Stop>;
 
     /// `clock.now`: the time of the event being delivered.
     fn now(&mut self) -> Timestamp;
@@ -232,6 +241,20 @@ impl Refusal {
     }
 }
 
+/// What a guest answers to a query or update that it does not know. `what` is `query` or `update`.
+#[must_use]
+pub fn no_such_handler(what: &str, name: &str, known: &[&str]) -> Failure {
+    let known = if known.is_empty() {
+        format!("it has no {what} handlers")
+    } else {
+        format!("known: {}", known.join(", "))
+    };
+    Failure::application(
+        &format!("unknown-{what}"),
+        format!("the workflow does not handle the {what} {name:?}; {known}"),
+    )
+}
+
 /// What admission found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
@@ -266,6 +289,9 @@ pub trait Guests: Send + Sync {
 /// What a call of a guest gives back: how it ended, and the host calls lent to it.
 pub type Driven = (Result<Step, Error>, Box<dyn HostCalls>);
 
+/// What a question to a guest gives back: its answer or its failure, and the host calls lent to it.
+pub type Answered<T> = (Result<Result<T, Failure>, Error>, Box<dyn HostCalls>);
+
 /// One instance. After an error it must be dropped.
 pub trait Guest: Send {
     /// Starts the workflow. Called once, first.
@@ -274,6 +300,27 @@ pub trait Guest: Send {
     /// Delivers events that [`steadfast_model::EventKind::is_delivered`] accepts, in order. More
     /// than one only if the description's `resume_batch_max` allows it.
     fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven;
+
+    /// Asks a query. The calls lent answer reading ones only. Default: a guest without queries.
+    fn query(
+        &mut self,
+        name: &str,
+        _input: &Payload,
+        calls: Box<dyn HostCalls>,
+    ) -> Answered<Payload> {
+        (Ok(Err(no_such_handler("query", name, &[]))), calls)
+    }
+
+    /// Asks whether an update may be let in. The calls lent answer reading ones only. Default: a
+    /// guest without updates.
+    fn validate_update(
+        &mut self,
+        name: &str,
+        _input: &Payload,
+        calls: Box<dyn HostCalls>,
+    ) -> Answered<()> {
+        (Ok(Err(no_such_handler("update", name, &[]))), calls)
+    }
 
     /// The most events that [`Guest::resume`] may be given at once: the description's
     /// `resume_batch_max`.

@@ -7,8 +7,8 @@
 
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
-    ActivityTask, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord, Namespace,
-    RunKey, Seq, Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
+    Namespace, RunKey, Seq, Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
 };
 
 /// Proof of ownership. A store counts them up; only the newest may write.
@@ -104,6 +104,10 @@ pub enum Write {
     PutActivity(Box<ActivityTask>),
     /// Removes a pending activity; removing what is not there is allowed, here and below.
     DeleteActivity(RunKey, Seq),
+    /// Writes an admitted update.
+    PutUpdate(Box<AdmittedUpdate>),
+    /// Removes an admitted update, by its number.
+    DeleteUpdate(RunKey, u32),
     /// Adds a due time.
     PutTimer(TimerKey),
     /// Removes a due time.
@@ -253,9 +257,17 @@ pub trait Store: Send + Sync {
         bytes_max: usize,
     ) -> Result<Vec<Chunk>, Error>;
 
+    /// The number of the last event of a run's history; 0 when it has none.
+    #[allow(clippy::missing_errors_doc, reason = "stated once above")]
+    fn last_event(&self, run: RunKey) -> Result<EventNumber, Error>;
+
     /// Pending activities of a run, by number.
     #[allow(clippy::missing_errors_doc, reason = "stated once above")]
     fn activities(&self, run: RunKey) -> Result<Vec<ActivityTask>, Error>;
+
+    /// Admitted updates of a run, by number.
+    #[allow(clippy::missing_errors_doc, reason = "stated once above")]
+    fn updates(&self, run: RunKey) -> Result<Vec<AdmittedUpdate>, Error>;
 
     /// Due times after `after` (exclusive; `None`: from the first) up to `until` (inclusive), in
     /// order, at most `limit`.

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use steadfast_engine::decide::Issued;
 use steadfast_engine::replay::Drift;
 use steadfast_model::command::{LogLine, Step};
-use steadfast_model::{ComponentDigest, Event, EventKind, EventNumber, RunKey, Timestamp};
+use steadfast_model::{
+    AdmittedUpdate, ComponentDigest, Event, EventKind, EventNumber, Failure, Payload, RunKey,
+    Timestamp, UpdateName,
+};
 use steadfast_ports::Store;
-use steadfast_ports::guest::{Error, Fetch, Guest, Guests, HostCalls, Stop};
+use steadfast_ports::guest::{Answered, Error, Fetch, Guest, Guests, HostCalls, Stop};
 
 use crate::calls::Calls;
 use crate::recorded::Recorded;
@@ -59,6 +62,22 @@ pub enum Job {
         /// The events, in order.
         events: Vec<Event>,
     },
+    /// Ask the validator about an update.
+    Validate {
+        /// The instance, which waits and has been told everything.
+        live: Box<Live>,
+        /// The update.
+        update: Box<AdmittedUpdate>,
+    },
+}
+
+/// What a validator says about an update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The update's number.
+    pub number: u32,
+    /// Why it is refused, if it is.
+    pub result: Result<(), Failure>,
 }
 
 /// What came of it.
@@ -74,6 +93,8 @@ pub struct Yielded {
     pub log: Vec<LogLine>,
     /// Inputs that differ from the recorded ones, and how many.
     pub drifts: (Vec<Drift>, u64),
+    /// What the validator said, if it was asked.
+    pub verdict: Option<Verdict>,
 }
 
 /// The end of a job: the instance to keep, if it can go on, and what it did.
@@ -83,6 +104,7 @@ pub type Finished = (Option<Box<Live>>, Result<Yielded, Error>);
 pub fn perform(guests: &dyn Guests, store: &Arc<dyn Store>, run: RunKey, job: Job) -> Finished {
     match job {
         Job::Resume { live, events } => resume(*live, events),
+        Job::Validate { live, update } => validate(*live, &update),
         Job::Begin {
             component,
             history,
@@ -123,13 +145,29 @@ fn replay(
     guests: &dyn Guests,
     component: ComponentDigest,
     fetch: Fetch<'_>,
-    mut recorded: Recorded,
+    recorded: Recorded,
     is_owed: bool,
 ) -> Finished {
-    let mut events = match recorded.next() {
-        Ok(events) => events.into_iter(),
-        Err(error) => return (None, Err(Error::Unavailable(error.to_string()))),
-    };
+    match rebuild(guests, component, fetch, recorded, is_owed, usize::MAX) {
+        Ok((live, Ok(step))) => finish(live, step),
+        Ok((_, Err(error))) | Err(error) => (None, Err(error)),
+    }
+}
+
+/// Makes an instance and replays a history into it, telling it of at most `batch_max` events at a
+/// time. Gives back the instance and how the last activation ended, or why there is no instance.
+pub(crate) fn rebuild(
+    guests: &dyn Guests,
+    component: ComponentDigest,
+    fetch: Fetch<'_>,
+    mut recorded: Recorded,
+    is_owed: bool,
+    batch_max: usize,
+) -> Result<(Live, Result<Step, Error>), Error> {
+    let mut events = recorded
+        .next()
+        .map_err(|error| Error::Unavailable(error.to_string()))?
+        .into_iter();
     let Some(Event {
         time,
         kind: EventKind::WorkflowExecutionStarted { started },
@@ -137,12 +175,9 @@ fn replay(
     }) = events.next()
     else {
         let text = "the history does not begin with WorkflowExecutionStarted";
-        return (None, Err(Error::Unavailable(text.to_owned())));
+        return Err(Error::Unavailable(text.to_owned()));
     };
-    let mut guest = match guests.instantiate(component, fetch) {
-        Ok(guest) => guest,
-        Err(error) => return (None, Err(error)),
-    };
+    let mut guest = guests.instantiate(component, fetch)?;
     let mut calls = Calls::new(&started, time);
     calls.record(events, recorded);
     // The history of a run that owes nothing has been seen by its code before, to the last event.
@@ -153,7 +188,7 @@ fn replay(
         Box::new(calls),
     );
     let live = Live { guest, calls };
-    drive(live, result, is_owed)
+    Ok(run_on(live, result, is_owed, batch_max))
 }
 
 /// A live guest is told one event at a time: the moment at which it makes a command is recorded,
@@ -166,37 +201,116 @@ fn resume(mut live: Live, events: Vec<Event>) -> Finished {
     drive(live, Ok(Step::Blocked), true)
 }
 
-fn calls_of(live: &mut Live) -> Option<&mut Calls> {
+/// Asks the validator. A refusal is not in the history, so the instance that has seen it is
+/// dropped; so is one whose validator failed, which counts as a refusal: an update must not be able
+/// to block a run.
+fn validate(live: Live, update: &AdmittedUpdate) -> Finished {
+    let name = update.name.as_str();
+    let (mut live, answer) = ask_validator(live, name, &update.input, false);
+    let result = match answer {
+        Ok(result) => result,
+        Err(error) => Err(Failure::application(
+            error.code(),
+            format!("the validator of update {name:?} failed: {error}"),
+        )),
+    };
+    let is_accepted = result.is_ok();
+    let Some(calls) = calls_of(&mut live) else {
+        return (None, Err(foreign()));
+    };
+    calls.validated = is_accepted.then(|| update.update_id.clone());
+    let (_, log) = calls.take();
+    let yielded = Yielded {
+        commands: Vec::new(),
+        step: Step::Blocked,
+        at: calls.replay.now(),
+        log,
+        drifts: (Vec::new(), 0),
+        verdict: Some(Verdict {
+            number: update.number,
+            result,
+        }),
+    };
+    (is_accepted.then(|| Box::new(live)), Ok(yielded))
+}
+
+/// Asks a guest something, with reading calls only. `what` is asked, for messages.
+pub(crate) fn ask<T>(
+    mut live: Live,
+    what: String,
+    is_muted: bool,
+    question: impl FnOnce(&mut dyn Guest, Box<dyn HostCalls>) -> Answered<T>,
+) -> (Live, Result<Result<T, Failure>, Error>) {
+    if let Some(calls) = calls_of(&mut live) {
+        calls.is_muted = is_muted;
+        calls.asked = Some(what);
+    }
+    let (answer, calls) = question(&mut *live.guest, live.calls);
+    live.calls = calls;
+    if let Some(calls) = calls_of(&mut live) {
+        calls.asked = None;
+    }
+    (live, answer)
+}
+
+fn ask_validator(
+    live: Live,
+    name: &str,
+    input: &Payload,
+    is_muted: bool,
+) -> (Live, Result<Result<(), Failure>, Error>) {
+    let what = format!("the validator of update {name:?}");
+    ask(live, what, is_muted, |guest, calls| {
+        guest.validate_update(name, input, calls)
+    })
+}
+
+fn foreign() -> Error {
+    Error::Unavailable("foreign host calls".to_owned())
+}
+
+pub(crate) fn calls_of(live: &mut Live) -> Option<&mut Calls> {
     live.calls.as_any().downcast_mut()
 }
 
-/// Delivers events until there are none or the workflow ends.
-fn drive(mut live: Live, mut result: Result<Step, Error>, is_owed: bool) -> Finished {
+fn drive(live: Live, result: Result<Step, Error>, is_owed: bool) -> Finished {
+    match run_on(live, result, is_owed, usize::MAX) {
+        (live, Ok(step)) => finish(live, step),
+        (_, Err(error)) => (None, Err(error)),
+    }
+}
+
+/// Delivers events until there are none or the workflow ends, and says how it ended.
+pub(crate) fn run_on(
+    mut live: Live,
+    mut result: Result<Step, Error>,
+    is_owed: bool,
+    batch_max: usize,
+) -> (Live, Result<Step, Error>) {
     // One buffer for all batches.
     let mut batch = Vec::new();
     loop {
-        let batch_max = live.guest.batch_max();
+        let batch_max = live.guest.batch_max().min(batch_max);
+        let update = match judge(&mut live, result) {
+            Ok((step, None)) if step != Step::Blocked => return (live, Ok(step)),
+            Ok((_, update)) => update,
+            Err(error) => return (live, Err(error)),
+        };
+        if let Some((event, name, input)) = update {
+            let (back, answer) = ask_validator(live, name.as_str(), &input, true);
+            live = back;
+            if let Err(error) = note_answer(&mut live, &event, answer) {
+                return (live, Err(error));
+            }
+        }
         let Some(calls) = calls_of(&mut live) else {
-            return (
-                None,
-                Err(Error::Unavailable("foreign host calls".to_owned())),
-            );
+            return (live, Err(foreign()));
         };
-        let step = match (calls.take_broken(), result) {
-            (Some(error), _) | (None, Err(error)) => return (None, Err(error)),
-            (None, Ok(step)) => step,
-        };
-        if let Err(error) = calls.end(&step) {
-            return (None, Err(error));
-        }
-        if step != Step::Blocked {
-            return finish(live, step);
-        }
         batch.clear();
         match calls.next_batch(batch_max, &mut batch) {
-            Ok(()) if batch.is_empty() => return finish(live, step),
+            Ok(()) if batch.is_empty() => return (live, Ok(Step::Blocked)),
             Ok(()) => {}
-            Err(error) => return (None, Err(error)),
+            Err(error) => return (live, Err(error)),
         }
         calls.is_muted = !is_owed || calls.is_replaying();
         let (next, calls) = live.guest.resume(&batch, live.calls);
@@ -205,13 +319,43 @@ fn drive(mut live: Live, mut result: Result<Step, Error>, is_owed: bool) -> Fini
     }
 }
 
+type NextUpdate = (Event, UpdateName, Payload);
+
+/// Compares how a call of the guest ended with the recorded end, and looks whether an update comes
+/// next that this instance has not validated.
+fn judge(
+    live: &mut Live,
+    result: Result<Step, Error>,
+) -> Result<(Step, Option<NextUpdate>), Error> {
+    let calls = calls_of(live).ok_or_else(foreign)?;
+    if let Some(error) = calls.take_broken() {
+        return Err(error);
+    }
+    let step = result?;
+    calls.end(&step)?;
+    if step != Step::Blocked {
+        return Ok((step, None));
+    }
+    Ok((step, calls.next_update()?))
+}
+
+/// The history has accepted the update, whatever the validator says now.
+fn note_answer(
+    live: &mut Live,
+    event: &Event,
+    answer: Result<Result<(), Failure>, Error>,
+) -> Result<(), Error> {
+    let calls = calls_of(live).ok_or_else(foreign)?;
+    if let Err(failure) = answer? {
+        calls.replay.refused(event, &failure.to_string());
+    }
+    Ok(())
+}
+
 fn finish(mut live: Live, step: Step) -> Finished {
     let is_over = step != Step::Blocked;
     let Some(calls) = calls_of(&mut live) else {
-        return (
-            None,
-            Err(Error::Unavailable("foreign host calls".to_owned())),
-        );
+        return (None, Err(foreign()));
     };
     if !is_over && let Err(mismatch) = calls.replay.finish() {
         return (None, Err(nondeterminism(&mismatch)));
@@ -224,6 +368,7 @@ fn finish(mut live: Live, step: Step) -> Finished {
         at: calls.replay.now(),
         log,
         drifts: (drifts.to_vec(), count),
+        verdict: None,
     };
     ((!is_over).then(|| Box::new(live)), Ok(yielded))
 }

@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
-use steadfast_engine::replay::{Marked, Matched, Mismatch, Replay};
+use steadfast_engine::replay::{Completion, Marked, Matched, Mismatch, Replay};
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{
     ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
 };
 use steadfast_model::{
-    ActivityType, Event, MarkerName, Millis, Payload, Seq, TaskQueue, Timestamp,
+    ActivityType, Event, EventKind, Failure, MarkerName, Millis, Payload, Seq, TaskQueue,
+    Timestamp, UpdateId, UpdateName,
 };
 use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
 
@@ -34,6 +35,10 @@ pub(crate) struct Calls {
     pub(crate) deliveries: VecDeque<Event>,
     /// The part of the recorded history that has not been taken in yet.
     recorded: Option<Recorded>,
+    /// What is being asked, while only reading calls are answered.
+    pub(crate) asked: Option<String>,
+    /// The update that this instance has just validated.
+    pub(crate) validated: Option<UpdateId>,
     /// A part of it could not be read.
     broken: Option<Error>,
     log: Vec<LogLine>,
@@ -57,6 +62,8 @@ impl Calls {
             is_muted: false,
             deliveries: VecDeque::new(),
             recorded: None,
+            asked: None,
+            validated: None,
             broken: None,
             log: Vec::new(),
             log_dropped: 0,
@@ -148,7 +155,12 @@ impl Calls {
             && let Some(event) = self.deliveries.front()
         {
             let is_behind = command.is_some_and(|command| command < event.number);
-            if is_behind && !batch.is_empty() {
+            // An update's validator is asked before it is delivered.
+            let is_update = matches!(
+                event.kind,
+                EventKind::WorkflowExecutionUpdateAccepted { .. }
+            );
+            if (is_behind || is_update) && !batch.is_empty() {
                 break;
             }
             self.replay
@@ -157,6 +169,28 @@ impl Calls {
             batch.extend(self.deliveries.pop_front());
         }
         Ok(())
+    }
+
+    /// The update that is delivered next, if this instance has not validated it: a replay asks the
+    /// validator where the live instance did, before the workflow's time moves on.
+    pub(crate) fn next_update(&mut self) -> Result<Option<(Event, UpdateName, Payload)>, Error> {
+        while self.deliveries.is_empty() && self.read_on()? {}
+        let Some(event) = self.deliveries.front() else {
+            return Ok(None);
+        };
+        let EventKind::WorkflowExecutionUpdateAccepted {
+            update_id,
+            name,
+            input,
+            identity: _,
+        } = &event.kind
+        else {
+            return Ok(None);
+        };
+        if self.validated.take().as_ref() == Some(update_id) {
+            return Ok(None);
+        }
+        Ok(Some((event.clone(), name.clone(), input.clone())))
     }
 
     /// Compares how a call of the guest ended with the recorded end.
@@ -221,6 +255,17 @@ impl Calls {
         Ok(marked.answer)
     }
 
+    /// Commands are not for questions: what asks must leave no trace.
+    fn may_command(&self, call: &str) -> Result<(), Stop> {
+        match &self.asked {
+            None => Ok(()),
+            Some(asked) => Err(Stop::Invalid(format!(
+                "{asked} called {call}; it may only read: move what changes something into the \
+                 workflow or an update's handler"
+            ))),
+        }
+    }
+
     fn known(&self, seq: Seq) -> Result<(), Stop> {
         if self.replay.is_known(seq) {
             Ok(())
@@ -258,6 +303,7 @@ fn given(options: &CallOptions) -> Given<'_> {
 
 impl HostCalls for Calls {
     fn schedule_activity(&mut self, call: ActivityCall<'_>) -> Result<Seq, Stop> {
+        self.may_command("activities.schedule")?;
         self.look_ahead()?;
         let matched = self
             .replay
@@ -289,6 +335,7 @@ impl HostCalls for Calls {
     }
 
     fn cancel_activity(&mut self, seq: Seq) -> Result<(), Stop> {
+        self.may_command("activities.cancel")?;
         self.known(seq)?;
         self.look_ahead_of_cancel(seq)?;
         match self.replay.cancel_activity(seq).map_err(mismatch)? {
@@ -298,6 +345,7 @@ impl HostCalls for Calls {
     }
 
     fn start_timer(&mut self, duration: Millis) -> Result<Seq, Stop> {
+        self.may_command("timers.start")?;
         self.look_ahead()?;
         match self.replay.start_timer(duration).map_err(mismatch)? {
             Matched::Replayed(seq) => Ok(seq),
@@ -309,6 +357,7 @@ impl HostCalls for Calls {
     }
 
     fn cancel_timer(&mut self, seq: Seq) -> Result<(), Stop> {
+        self.may_command("timers.cancel")?;
         self.known(seq)?;
         self.look_ahead_of_cancel(seq)?;
         match self.replay.cancel_timer(seq).map_err(mismatch)? {
@@ -319,12 +368,17 @@ impl HostCalls for Calls {
 
     fn patched(&mut self, id: &str) -> Result<bool, Stop> {
         let id = marker_name("patch id", id)?;
+        if let Some(answer) = self.replay.patch_answer(&id) {
+            return Ok(answer);
+        }
+        self.may_command("markers.patched for the first time")?;
         self.look_ahead()?;
         let marked = self.replay.patched(&id);
         self.answer(marked)
     }
 
     fn deprecate_patch(&mut self, id: &str) -> Result<(), Stop> {
+        self.may_command("markers.deprecate-patch")?;
         let id = marker_name("patch id", id)?;
         self.look_ahead()?;
         let marked = self.replay.deprecate_patch(&id);
@@ -332,6 +386,7 @@ impl HostCalls for Calls {
     }
 
     fn side_effect(&mut self, name: &str, value: Payload) -> Result<Payload, Stop> {
+        self.may_command("markers.side-effect")?;
         let name = marker_name("name of a side effect", name)?;
         if value.data.len() > PAYLOAD_BYTES_MAX {
             return Err(Stop::Limit(format!(
@@ -344,12 +399,46 @@ impl HostCalls for Calls {
         self.answer(marked)
     }
 
+    fn complete_update(
+        &mut self,
+        update_id: &str,
+        outcome: Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        self.may_command("updates.complete")?;
+        self.look_ahead()?;
+        if let Ok(result) = &outcome
+            && result.size_bytes() > PAYLOAD_BYTES_MAX
+        {
+            return Err(Stop::Limit(format!(
+                "the result of update {update_id:?} is {} bytes; the limit is {PAYLOAD_BYTES_MAX}",
+                result.size_bytes()
+            )));
+        }
+        let completion = self
+            .replay
+            .complete_update(update_id, outcome.into())
+            .map_err(mismatch)?;
+        match completion {
+            Completion::Replayed => Ok(()),
+            Completion::Live(command) => self.issue(command),
+            Completion::NotRunning => Err(Stop::Invalid(format!(
+                "update {update_id:?} was completed, but it was never accepted or is completed \
+                 already"
+            ))),
+        }
+    }
+
     fn now(&mut self) -> Timestamp {
         self.replay.now()
     }
 
     fn random(&mut self, bytes: &mut [u8]) {
-        self.replay.draw(bytes);
+        // What asks must not move the stream of what goes on after it.
+        if self.asked.is_some() {
+            self.replay.foresee(bytes);
+        } else {
+            self.replay.draw(bytes);
+        }
     }
 
     fn log(&mut self, level: LogLevel, message: &str) {

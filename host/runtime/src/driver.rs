@@ -14,16 +14,20 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use futures_util::FutureExt;
 use steadfast_engine::decide::{Request, recover};
 use steadfast_model::command::LogLevel;
-use steadfast_model::limits::PAYLOAD_BYTES_MAX;
-use steadfast_model::{Event, EventNumber, Failure, RunKey, Seq, TaskQueue, Timestamp};
+use steadfast_model::limits::{PAYLOAD_BYTES_MAX, QUERIES_PER_RUN_MAX};
+use steadfast_model::{Event, EventNumber, Failure, RunKey, Seq, TaskQueue, Timestamp, UpdateId};
 use steadfast_ports::store::{self, TaskKey, TimerKey};
 use steadfast_ports::{Clock, Guests, Store};
-use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::activation::{Job, perform};
+use crate::asking::query_failed;
+use crate::error::Error;
+use crate::follow::{UpdateFollower, UpdateFollowers};
 use crate::local::{Activities, ActivityContext};
 use crate::message::{Answer, Assignment, CallError, Input, Loaded, Output, ReplyId};
+use crate::query::{Copies, Gates, Question, Reply};
 use crate::recorded::read_history;
 use crate::shard::Shard;
 use crate::task_queue::TaskQueues;
@@ -99,6 +103,13 @@ enum Task {
         job: Box<Job>,
         shard: usize,
     },
+    /// Ask a copy of a run.
+    Query {
+        question: Box<Question>,
+        reply: oneshot::Sender<Result<Reply, steadfast_ports::guest::Error>>,
+        /// The query's turn and its share of the pool, until the answer is there.
+        turn: [OwnedSemaphorePermit; 2],
+    },
     /// End the thread that takes this.
     Stop,
 }
@@ -115,6 +126,11 @@ pub(crate) struct Shared {
     pub(crate) queues: Mutex<TaskQueues>,
     pub(crate) offered: Mutex<BTreeMap<TaskQueue, Arc<Notify>>>,
     followers: Mutex<BTreeMap<RunKey, watch::Sender<Progress>>>,
+    pub(crate) updates: UpdateFollowers,
+    copies: Copies,
+    gates: Gates,
+    /// Queries on pool threads at a time: the others are for runs that make progress.
+    query_slots: Arc<Semaphore>,
     activities: Activities,
     running: Mutex<BTreeMap<(RunKey, Seq, u32), CancellationToken>>,
     slots: Arc<Semaphore>,
@@ -137,6 +153,8 @@ pub(crate) struct Parts {
     pub(crate) activities: Activities,
     pub(crate) local_activities_max: usize,
     pub(crate) guest_threads: usize,
+    /// Bytes that copies of runs kept for queries may take.
+    pub(crate) copies_bytes: usize,
 }
 
 /// Starts the threads. They end when the last sender to them is gone.
@@ -157,6 +175,10 @@ pub(crate) fn spawn(parts: Parts, machines: Vec<Shard>) -> std::io::Result<Arc<S
         queues: Mutex::default(),
         offered: Mutex::default(),
         followers: Mutex::default(),
+        updates: UpdateFollowers::default(),
+        copies: Copies::new(parts.copies_bytes),
+        gates: Gates::default(),
+        query_slots: Arc::new(Semaphore::new((parts.guest_threads / 2).max(1))),
         activities: parts.activities,
         running: Mutex::default(),
         slots: Arc::new(Semaphore::new(parts.local_activities_max)),
@@ -320,8 +342,44 @@ impl Shared {
                     });
                 }
             }
+            Output::UpdateAdvanced {
+                run,
+                update_id,
+                progress,
+            } => self.updates.advanced(run, &update_id, progress),
+            Output::UpdatesUnknown { run } => self.updates.unknown(run),
             Output::Log { run, lines } => log(run, &lines),
         }
+    }
+
+    /// Asks a copy of a run, when its turn comes.
+    pub(crate) async fn ask(&self, question: Question) -> Result<Reply, Error> {
+        let place = self.gates.enter(question.run).ok_or_else(|| {
+            Error::LimitReached(format!(
+                "{QUERIES_PER_RUN_MAX} queries of this run wait already, the most allowed"
+            ))
+        })?;
+        let stopping = || Error::Unavailable("the host is shutting down".to_owned());
+        let turn = place.turn().await.ok_or_else(stopping)?;
+        let slot = self.query_slots.clone().acquire_owned().await;
+        let slot = slot.map_err(|_closed| stopping())?;
+        let (reply, answer) = oneshot::channel();
+        self.give(Task::Query {
+            question: Box::new(question),
+            reply,
+            turn: [turn, slot],
+        });
+        let answer = answer.await.map_err(|_gone| stopping())?;
+        answer.map_err(|error| query_failed(&error))
+    }
+
+    /// Follows an update from now on, until the follower is dropped.
+    pub(crate) fn follow_update(
+        self: &Arc<Self>,
+        run: RunKey,
+        update_id: &UpdateId,
+    ) -> UpdateFollower {
+        UpdateFollower::new(self.clone(), run, update_id.clone())
     }
 
     /// Puts a task into its queue and wakes a poller.
@@ -464,6 +522,17 @@ fn pool_thread(shared: &Arc<Shared>, tasks: &Receiver<Task>) {
                 until,
                 shard,
             } => (shard, load_timers(&*shared.store, after, until)),
+            Task::Query {
+                question,
+                reply,
+                turn,
+            } => {
+                let answer = shared.copies.ask(&*shared.guests, &shared.store, &question);
+                // A caller that gave up waiting is no longer there to be told.
+                drop(reply.send(answer));
+                drop(turn);
+                continue;
+            }
             Task::Stop => return,
             Task::Activate {
                 run,
@@ -498,8 +567,9 @@ pub fn load(store: &dyn Store, run: RunKey) -> Result<Option<Box<Loaded>>, store
     };
     let history = read_history(store, run, EventNumber(u64::MAX))?;
     let tasks = store.activities(run)?;
+    let updates = store.updates(run)?;
     let corrupt = |error| store::Error::Corrupt(format!("history of run {run}: {error}"));
-    let execution = recover(run, &history, tasks).map_err(corrupt)?;
+    let execution = recover(run, &history, tasks, updates).map_err(corrupt)?;
     let after = run.0.checked_sub(1).map(RunKey);
     let is_ready = store.ready(after, 1)?.first() == Some(&run);
     Ok(Some(Box::new(Loaded {

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use steadfast_engine::activity::{self, due};
-use steadfast_engine::decide::{Decision, Rejection, Request, TaskChange, decide};
+use steadfast_engine::decide::{Decision, Rejection, Request, TaskChange, UpdateChange, decide};
 use steadfast_engine::state::Pending;
 use steadfast_model::activity::TaskState;
-use steadfast_model::{ActivityTask, Event, EventKind, RunKey, Seq, Timestamp};
+use steadfast_model::{ActivityTask, Event, EventKind, RunKey, Seq, Timestamp, UpdateId};
 use steadfast_ports::store::{TaskKey, TimerKey, TimerKind};
 
-use crate::message::{Assignment, Output};
+use crate::message::{Assignment, Output, UpdateProgress};
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::Run;
 use crate::shard::Shard;
@@ -36,6 +36,7 @@ impl Shard {
             .iter()
             .map(|change| run.execution.tasks.get(&seq_of(change)).cloned())
             .collect();
+        let admitted = admitted_ids(run, &decision);
         for event in &decision.events {
             self.before_event(run, event);
         }
@@ -45,6 +46,7 @@ impl Shard {
             tracing::error!(run = run.key().0, %error, "a decision does not apply");
             return;
         }
+        updates_changed(run, &decision, admitted);
         for (change, before) in decision.tasks.into_iter().zip(before) {
             self.task_changed(run, change, before.as_ref());
         }
@@ -229,6 +231,60 @@ impl Shard {
             drop(self.take(run, Request::ReleaseActivity { seq, worker }, now));
         }
     }
+}
+
+/// The ids of the admitted updates that a decision ends.
+fn admitted_ids(run: &Run, decision: &Decision) -> Vec<UpdateId> {
+    decision
+        .updates
+        .iter()
+        .filter_map(|change| match change {
+            UpdateChange::Put(_) => None,
+            UpdateChange::Remove(number) => run.execution.updates.get(number),
+        })
+        .map(|update| update.update_id.clone())
+        .collect()
+}
+
+/// Notes which rows change, and what followers are told. `admitted` are those that were ended.
+fn updates_changed(run: &mut Run, decision: &Decision, admitted: Vec<UpdateId>) {
+    for change in &decision.updates {
+        match change {
+            UpdateChange::Put(update) => run.rows.touch_update(update.number, true),
+            UpdateChange::Remove(number) => run.rows.touch_update(*number, false),
+        }
+    }
+    for event in &decision.events {
+        if let EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } = &event.kind {
+            run.unannounced.push((event.number, update_id.clone()));
+        }
+        if let EventKind::WorkflowExecutionUpdateCompleted { .. } = &event.kind {
+            // Somebody waits for it.
+            run.wants_flush = true;
+        }
+    }
+    if !run.is_closed() || !decision.events.iter().any(|event| event.kind.is_close()) {
+        return;
+    }
+    let status = run.execution.state.status;
+    let closed = admitted
+        .into_iter()
+        .map(|id| (id, UpdateProgress::Closed(status)));
+    run.announcements.extend(closed);
+    run.unannounced.clear();
+    let updates = run.execution.state.updates.iter();
+    let unfinished: Vec<_> = updates
+        .filter(|(_, update)| update.completed.is_none())
+        .map(|(id, _)| (id.clone(), UpdateProgress::Abandoned))
+        .collect();
+    if !unfinished.is_empty() {
+        let first = unfinished.first().map(|(id, _)| id);
+        tracing::warn!(run = run.key().0, workflow_id = %run.record.workflow_id,
+            count = unfinished.len(), ?first,
+            "the run ended before the handlers of its accepted updates: wait for them with \
+             `all_handlers_finished`");
+    }
+    run.announcements.extend(unfinished);
 }
 
 fn seq_of(change: &TaskChange) -> Seq {

@@ -1,8 +1,8 @@
 //! What can go wrong for a caller, by what the caller may do about it.
 
 use steadfast_engine::Rejection;
-use steadfast_model::RunId;
 use steadfast_model::id::Invalid;
+use steadfast_model::{Failure, RunId};
 use steadfast_ports::guest::Refusal;
 use steadfast_ports::store;
 
@@ -31,6 +31,15 @@ pub enum Error {
         /// How.
         status: &'static str,
     },
+    /// The run's state is one that the query's condition rejects.
+    #[error("the query is rejected: the execution is {status}")]
+    QueryRejected {
+        /// Where it stands.
+        status: &'static str,
+    },
+    /// The query has no answer.
+    #[error("the query failed: {0}")]
+    QueryFailed(Failure),
     /// The task is no longer the caller's.
     #[error("the task is gone: {0}")]
     TaskGone(String),
@@ -76,6 +85,8 @@ impl Error {
             Self::NotFound { .. } => "not-found",
             Self::AlreadyStarted { .. } => "already-started",
             Self::Closed { .. } => "execution-closed",
+            Self::QueryRejected { .. } => "query-rejected",
+            Self::QueryFailed(_) => "query-failed",
             Self::TaskGone(_) => "task-gone",
             Self::Invalid(_) => "invalid-argument",
             Self::TooLarge { .. } => "too-large",
@@ -106,9 +117,12 @@ impl From<CallError> for Error {
             CallError::Rejected(Rejection::Closed(status)) => Self::Closed {
                 status: status.name(),
             },
-            CallError::Rejected(rejection @ Rejection::TooManySignals) => {
-                Self::LimitReached(rejection.to_string())
-            }
+            CallError::Rejected(
+                rejection @ (Rejection::TooManySignals
+                | Rejection::TooManyUpdates
+                | Rejection::TooManyUpdatesInFlight
+                | Rejection::UpdatesTooLarge),
+            ) => Self::LimitReached(rejection.to_string()),
             CallError::Rejected(rejection) => Self::TaskGone(rejection.to_string()),
             CallError::Conflict(text) | CallError::Unavailable(text) => Self::Unavailable(text),
         }

@@ -212,6 +212,15 @@ impl Handle {
     /// [`Error::AlreadyStarted`] when another start holds the workflow id with an open run;
     /// [`Error::NotFound`] for an unknown workflow type; [`Error::TooLarge`] for the input.
     pub async fn start(&self, start: StartWorkflow) -> Result<StartedWorkflow, Error> {
+        self.start_with(start, None).await
+    }
+
+    /// Starts a workflow; `first` reaches the run in the batch that begins it.
+    pub(crate) async fn start_with(
+        &self,
+        start: StartWorkflow,
+        first: Option<Request>,
+    ) -> Result<StartedWorkflow, Error> {
         check_namespace(&start.namespace)?;
         check_payload("input", &start.input)?;
         let component = self.route(&start.namespace, &start.workflow_type)?;
@@ -230,7 +239,8 @@ impl Handle {
             {
                 return outcome;
             }
-            let new = self.new_run(&start, &workflow_id, &request_id, component, replaces)?;
+            let mut new = self.new_run(&start, &workflow_id, &request_id, component, replaces)?;
+            new.first.clone_from(&first);
             let (run, run_id) = (new.record.run, new.record.run_id);
             let input = |reply| Input::Start {
                 new: Box::new(new),
@@ -338,6 +348,7 @@ impl Handle {
             record,
             event: started_event(started, now),
             replaces,
+            first: None,
         })
     }
 
@@ -479,7 +490,7 @@ impl Handle {
         }
     }
 
-    fn random_name(&self) -> String {
+    pub(crate) fn random_name(&self) -> String {
         let mut bytes = [0; 16];
         self.entropy.fill(&mut bytes);
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -119,6 +119,7 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
         activities: options.activities,
         local_activities_max: options.local_activities_max.max(1),
         guest_threads: options.guest_threads.max(1),
+        copies_bytes: options.cache_bytes / 4,
     };
     let shared = spawn(parts, machines)?;
     // Threads of a dropped handle must end, so only this one keeps the shards alive.

@@ -4,14 +4,18 @@
 //! are async. Read `message.rs` (what goes in and comes out), then `shard.rs`.
 
 pub mod activation;
+pub mod asking;
 mod calls;
 mod driver;
 mod effects;
 pub mod error;
+mod follow;
 pub mod handle;
 mod host;
 pub mod local;
 pub mod message;
+mod metadata;
+mod query;
 pub mod reading;
 mod recorded;
 mod residency;
@@ -20,6 +24,7 @@ mod run;
 pub mod shard;
 pub mod task_queue;
 mod timer;
+mod update;
 pub mod worker;
 
 pub use driver::{load, load_timers};

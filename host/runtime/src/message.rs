@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use steadfast_engine::decide::{Execution, Rejection, Request};
-use steadfast_model::event::Started;
+use steadfast_model::event::{Started, UpdateOutcome};
 use steadfast_model::{
-    ActivityTask, Event, EventNumber, ExecutionRecord, Payload, RunKey, Seq, Timestamp,
+    ActivityTask, Event, EventNumber, ExecutionRecord, Failure, Payload, RunKey, Seq, Status,
+    Timestamp, UpdateId,
 };
 use steadfast_ports::store::{self, Batch, TaskKey, TimerKey};
 
@@ -24,6 +25,8 @@ pub struct Ticket(pub u64);
 pub enum Answer {
     /// It is done, and durable.
     Done,
+    /// Where the update stands; `None`: the run does not know it.
+    Update(Option<UpdateProgress>),
     /// The worker's task.
     Task(Box<Assignment>),
     /// The heartbeat counts; true if the activity should stop.
@@ -31,6 +34,27 @@ pub enum Answer {
         /// True once the workflow asked for its cancellation.
         cancel_requested: bool,
     },
+}
+
+/// Where an update stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpdateProgress {
+    /// It waits for the workflow's validator.
+    Admitted,
+    /// The validator let it in, and the activation that was told of it is over.
+    Accepted,
+    /// Its handler has ended.
+    Completed(UpdateOutcome),
+    /// Its handler has ended: the event holds the outcome.
+    CompletedAt(EventNumber),
+    /// The validator refused it. Nothing of it is kept.
+    Refused(Failure),
+    /// The run ended after it was accepted and before its handler did.
+    Abandoned,
+    /// The run ended before it was accepted.
+    Closed(Status),
+    /// The store failed: where it stands is unknown.
+    Unknown,
 }
 
 /// Why a caller did not get what it asked for.
@@ -83,6 +107,8 @@ pub struct NewRun {
     pub event: Event,
     /// The run that was current before, if any.
     pub replaces: Option<RunKey>,
+    /// What reaches the run in the same batch, before its code has run.
+    pub first: Option<Request>,
 }
 
 /// A run read from the store.
@@ -116,6 +142,15 @@ pub enum Input {
         request: Box<Request>,
         /// Who waits, if anybody.
         reply: Option<ReplyId>,
+    },
+    /// Say where an update stands.
+    UpdateStatus {
+        /// The run.
+        run: RunKey,
+        /// The update.
+        update_id: UpdateId,
+        /// Who waits.
+        reply: ReplyId,
     },
     /// Make what has been decided for a run durable, then answer.
     Flush {
@@ -247,6 +282,20 @@ pub enum Output {
         last: EventNumber,
         /// The event that ended it, if it has ended.
         close: Option<Arc<Event>>,
+    },
+    /// An update has got on, durably; whoever follows it may be told.
+    UpdateAdvanced {
+        /// The run.
+        run: RunKey,
+        /// The update.
+        update_id: UpdateId,
+        /// Where it stands.
+        progress: UpdateProgress,
+    },
+    /// What is known of a run's updates may be wrong: whoever follows one must ask again.
+    UpdatesUnknown {
+        /// The run.
+        run: RunKey,
     },
     /// The guest wrote to its log.
     Log {

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use steadfast_engine::state::Pending;
 use steadfast_model::limits::{HISTORY_PAGE_MAX, LIST_PAGE_MAX};
-use steadfast_model::{ActivityTask, Event, EventNumber, ExecutionRecord, RunKey, Timestamp};
+use steadfast_model::{
+    ActivityTask, Event, EventKind, EventNumber, ExecutionRecord, RunKey, Timestamp, UpdateId,
+    UpdateName,
+};
 use steadfast_ports::store::{self, ListQuery};
 
 use crate::error::Error;
 use crate::handle::{
     Handle, StartWorkflow, StartedWorkflow, Target, blocking, check_namespace, long_poll_max,
 };
-use crate::message::{Input, ReplyId};
+use crate::message::{Input, Loaded, ReplyId};
 
 /// Everything known about an execution now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,21 @@ pub struct Description {
     pub timers: Vec<(u32, Timestamp)>,
     /// True once somebody asked it to cancel itself.
     pub cancel_requested: bool,
+    /// Updates that are admitted or accepted and not completed, oldest first.
+    pub updates: Vec<PendingUpdate>,
+}
+
+/// An update in flight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingUpdate {
+    /// The client's name of it.
+    pub update_id: UpdateId,
+    /// The handler's name.
+    pub name: UpdateName,
+    /// False while it waits for the validator.
+    pub is_accepted: bool,
+    /// Since when it stands there.
+    pub since: Timestamp,
 }
 
 /// Some events of a history.
@@ -57,6 +75,7 @@ impl Handle {
                 name: run.to_string(),
             };
             let loaded = crate::driver::load(&*shared.store, run)?.ok_or_else(missing)?;
+            let updates = pending_updates(&loaded);
             let state = loaded.execution.state;
             let timers = state
                 .pending
@@ -70,6 +89,7 @@ impl Handle {
                 history_length: state.last.0,
                 timers: timers.collect(),
                 cancel_requested: state.cancel_requested,
+                updates,
                 activities: loaded.execution.tasks.into_values().collect(),
             })
         })
@@ -77,7 +97,7 @@ impl Handle {
     }
 
     /// Makes what memory holds of a run durable, so that reads of the store see it.
-    async fn flush(&self, run: RunKey) -> Result<(), Error> {
+    pub(crate) async fn flush(&self, run: RunKey) -> Result<(), Error> {
         self.shared
             .call(run, |reply: ReplyId| Input::Flush { run, reply })
             .await?;
@@ -206,7 +226,33 @@ impl Handle {
     }
 }
 
-fn read_page(
+fn pending_updates(loaded: &Loaded) -> Vec<PendingUpdate> {
+    let state = &loaded.execution.state;
+    let is_running = |id: &UpdateId| {
+        let update = state.updates.get(id);
+        !state.status.is_closed() && update.is_some_and(|update| update.completed.is_none())
+    };
+    let accepted = loaded.history.iter().filter_map(|event| match &event.kind {
+        EventKind::WorkflowExecutionUpdateAccepted {
+            update_id, name, ..
+        } if is_running(update_id) => Some(PendingUpdate {
+            update_id: update_id.clone(),
+            name: name.clone(),
+            is_accepted: true,
+            since: event.time,
+        }),
+        _ => None,
+    });
+    let admitted = loaded.execution.updates.values().map(|u| PendingUpdate {
+        update_id: u.update_id.clone(),
+        name: u.name.clone(),
+        is_accepted: false,
+        since: u.admitted_at,
+    });
+    accepted.chain(admitted).collect()
+}
+
+pub(crate) fn read_page(
     store: &dyn steadfast_ports::Store,
     run: RunKey,
     from: EventNumber,

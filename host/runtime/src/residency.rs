@@ -89,6 +89,7 @@ impl Shard {
         run.durable = run.execution.state.last;
         run.is_ready_on_disk = is_ready;
         run.needs_replay = is_ready && !run.is_closed();
+        run.find_unannounced();
         run.rows = Rows::loaded(&run.execution, |task| self.is_local(task));
         for event in &history {
             if let EventKind::ActivityTaskScheduled { seq, input, .. } = &event.kind
@@ -207,9 +208,10 @@ impl Shard {
 
 fn reply_of(input: &Input) -> Option<ReplyId> {
     match input {
-        Input::Start { reply, .. } | Input::Flush { reply, .. } | Input::Unblock { reply, .. } => {
-            Some(*reply)
-        }
+        Input::Start { reply, .. }
+        | Input::Flush { reply, .. }
+        | Input::UpdateStatus { reply, .. }
+        | Input::Unblock { reply, .. } => Some(*reply),
         Input::Request { reply, .. } => *reply,
         Input::Touch { .. }
         | Input::Retry { .. }

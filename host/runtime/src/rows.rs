@@ -83,6 +83,10 @@ impl OperationRows {
 pub(crate) struct Rows {
     on_disk: BTreeMap<Seq, OperationRows>,
     dirty: BTreeSet<Seq>,
+    /// Admitted updates on disk, by number.
+    updates_on_disk: BTreeSet<u32>,
+    /// Admitted updates that the disk has not, or has no more.
+    updates_dirty: BTreeSet<u32>,
     /// The due time of the next try of a failed activation, on disk.
     activation: Option<Timestamp>,
 }
@@ -91,6 +95,7 @@ impl Rows {
     /// The rows of a run that was just read.
     pub(crate) fn loaded(execution: &Execution, is_local: impl Fn(&ActivityTask) -> bool) -> Self {
         let mut rows = Self::default();
+        rows.updates_on_disk = execution.updates.keys().copied().collect();
         for seq in execution.state.pending.keys() {
             let wanted = wanted(execution, *seq, &is_local);
             if !wanted.is_empty() {
@@ -111,7 +116,28 @@ impl Rows {
     }
 
     pub(crate) fn is_dirty(&self) -> bool {
-        !self.dirty.is_empty()
+        !self.dirty.is_empty() || !self.updates_dirty.is_empty()
+    }
+
+    /// Marks an admitted update as new or gone. One that comes and goes between two commits is
+    /// never written.
+    pub(crate) fn touch_update(&mut self, number: u32, is_there: bool) {
+        if is_there || self.updates_on_disk.contains(&number) {
+            self.updates_dirty.insert(number);
+        } else {
+            self.updates_dirty.remove(&number);
+        }
+    }
+
+    fn write_updates(&mut self, execution: &Execution, writes: &mut Vec<Write>) {
+        for number in std::mem::take(&mut self.updates_dirty) {
+            if let Some(update) = execution.updates.get(&number) {
+                self.updates_on_disk.insert(number);
+                writes.push(Write::PutUpdate(Box::new(update.clone())));
+            } else if self.updates_on_disk.remove(&number) {
+                writes.push(Write::DeleteUpdate(execution.run, number));
+            }
+        }
     }
 
     /// Appends the writes that bring the disk up to date.
@@ -121,6 +147,7 @@ impl Rows {
         is_local: impl Fn(&ActivityTask) -> bool,
         writes: &mut Vec<Write>,
     ) {
+        self.write_updates(execution, writes);
         for seq in std::mem::take(&mut self.dirty) {
             let wanted = wanted(execution, seq, &is_local);
             let had = self.on_disk.remove(&seq).unwrap_or_default();

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use steadfast_engine::decide::Execution;
+use steadfast_engine::decide::{Execution, Request};
 use steadfast_model::codec::Chunk;
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ActivityTask, Event, EventKind, EventNumber, ExecutionRecord, Payload, RunKey, Seq, Timestamp,
+    ActivityTask, AdmittedUpdate, Event, EventKind, EventNumber, ExecutionRecord, Payload, RunKey,
+    Seq, Timestamp, UpdateId,
 };
 use steadfast_ports::store::{Batch, FencingToken, TimerKey, Write};
 
 use crate::activation::{Job, Live};
-use crate::message::{Answer, CallError, ReplyId, Ticket};
+use crate::message::{Answer, CallError, ReplyId, Ticket, UpdateProgress};
 use crate::rows::Rows;
 
 /// The run's instance.
@@ -37,6 +38,8 @@ pub(crate) struct InFlight {
     pub(crate) replies: Vec<Held>,
     /// Due times that it writes.
     pub(crate) timers: Vec<TimerKey>,
+    /// What followers of updates are told.
+    pub(crate) announcements: Vec<(UpdateId, UpdateProgress)>,
     is_ready: bool,
 }
 
@@ -72,6 +75,15 @@ pub(crate) struct Run {
     pub(crate) history: Option<Vec<Event>>,
     /// Inputs of pending activities.
     pub(crate) inputs: BTreeMap<Seq, Arc<Payload>>,
+    /// Requests held back while an update waits for the validator: nothing may come between its
+    /// answer and the acceptance.
+    pub(crate) backlog: VecDeque<(Request, Option<ReplyId>)>,
+    /// Accepted updates of which the code may not have been told.
+    pub(crate) unannounced: Vec<(EventNumber, UpdateId)>,
+    /// The last event that the activation at hand delivers.
+    pub(crate) delivering: EventNumber,
+    /// What followers of updates are told with the next commit.
+    pub(crate) announcements: Vec<(UpdateId, UpdateProgress)>,
     /// Place in the order of use.
     pub(crate) touched: u64,
     /// Bytes counted for it in the cache.
@@ -102,6 +114,10 @@ impl Run {
             needs_replay: false,
             history: None,
             inputs: BTreeMap::new(),
+            backlog: VecDeque::new(),
+            unannounced: Vec::new(),
+            delivering: EventNumber(0),
+            announcements: Vec::new(),
             touched: 0,
             bytes: 0,
         }
@@ -129,6 +145,7 @@ impl Run {
         let in_flight = self.in_flight.iter().flat_map(|f| f.events.iter());
         !self.is_closed()
             && (self.needs_replay
+                || !self.execution.updates.is_empty()
                 || !self.owed.is_empty()
                 || matches!(self.slot, Slot::Busy)
                 || self.events.iter().chain(in_flight).any(|e| wakes(&e.kind)))
@@ -189,6 +206,7 @@ impl Run {
             events,
             replies,
             timers,
+            announcements: std::mem::take(&mut self.announcements),
             is_ready,
         });
         Some(Batch { fence, writes })
@@ -223,11 +241,24 @@ impl Run {
         match std::mem::replace(&mut self.slot, Slot::Absent) {
             Slot::Idle(live) if !self.owed.is_empty() => {
                 self.slot = Slot::Busy;
-                let events = std::mem::take(&mut self.owed).into();
+                let events: Vec<Event> = std::mem::take(&mut self.owed).into();
+                self.delivering = events.last().map_or(self.delivering, |event| event.number);
                 Some(Job::Resume { live, events })
             }
-            Slot::Absent if self.needs_replay => self.replay_job(),
-            other @ (Slot::Idle(_) | Slot::Absent | Slot::Busy) => {
+            Slot::Idle(live) => match self.next_to_validate() {
+                Some(update) => {
+                    self.slot = Slot::Busy;
+                    Some(Job::Validate { live, update })
+                }
+                None => {
+                    self.slot = Slot::Idle(live);
+                    None
+                }
+            },
+            Slot::Absent if self.needs_replay || !self.execution.updates.is_empty() => {
+                self.replay_job()
+            }
+            other @ (Slot::Absent | Slot::Busy) => {
                 self.slot = other;
                 None
             }
@@ -248,14 +279,46 @@ impl Run {
             self.wants_flush = true;
             return None;
         }
-        self.needs_replay = false;
+        let is_owed = std::mem::take(&mut self.needs_replay);
         self.owed.clear();
         self.slot = Slot::Busy;
+        self.delivering = self.durable;
         Some(Job::Begin {
             component: self.record.component,
             history: self.history.take(),
             until: self.durable,
-            is_owed: true,
+            is_owed,
+        })
+    }
+
+    /// The admitted update to look at, once the guest has been told everything that comes before.
+    fn next_to_validate(&self) -> Option<Box<AdmittedUpdate>> {
+        let in_flight = self.in_flight.iter().flat_map(|f| f.events.iter());
+        let is_behind = in_flight
+            .chain(&self.events)
+            .any(|event| event.kind.is_delivered());
+        let (_, update) = self.execution.updates.first_key_value()?;
+        (!is_behind).then(|| Box::new(update.clone()))
+    }
+
+    /// True while what reaches the run must wait for the validator.
+    pub(crate) fn holds_back(&self) -> bool {
+        !self.is_closed() && self.record.blocked.is_none() && !self.execution.updates.is_empty()
+    }
+
+    /// Where an update stands; `None`: the run does not know it.
+    pub(crate) fn update_progress(&self, update_id: &UpdateId) -> Option<UpdateProgress> {
+        let is_admitted = |update: &AdmittedUpdate| update.update_id == *update_id;
+        if self.execution.updates.values().any(is_admitted) {
+            return Some(UpdateProgress::Admitted);
+        }
+        let accepted = self.execution.state.updates.get(update_id)?;
+        let is_unannounced = self.unannounced.iter().any(|(_, id)| id == update_id);
+        Some(match accepted.completed {
+            Some(completed) => UpdateProgress::CompletedAt(completed),
+            None if self.is_closed() => UpdateProgress::Abandoned,
+            None if is_unannounced => UpdateProgress::Admitted,
+            None => UpdateProgress::Accepted,
         })
     }
 
@@ -274,7 +337,10 @@ impl Run {
             && self.in_flight.is_none()
             && self.held.is_empty()
             && !self.is_dirty()
+            && self.backlog.is_empty()
+            && self.announcements.is_empty()
             && !(self.needs_replay && self.record.blocked.is_none())
+            && !self.holds_back()
     }
 
     /// Bytes that keeping the run costs.
@@ -298,6 +364,12 @@ impl Run {
             + history
             + self.execution.state.memory_bytes()
             + self.execution.tasks.len() * 1024
+            + self
+                .execution
+                .updates
+                .values()
+                .map(AdmittedUpdate::size_bytes)
+                .sum::<usize>()
     }
 }
 

@@ -25,6 +25,7 @@ use crate::message::{Answer, CallError, Input, Loaded, NewRun, Output, ReplyId, 
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::{Run, Slot};
 use crate::timer::{READ_MAX, Timers};
+use crate::update::is_for_code;
 
 /// How long what nobody waits for may stay unwritten.
 pub const LAZY_FLUSH: Millis = Millis(5);
@@ -175,6 +176,7 @@ impl Shard {
                 self.outputs.push(Output::Reply(reply, Ok(Answer::Done)));
             }
             Input::Request { run, .. }
+            | Input::UpdateStatus { run, .. }
             | Input::Flush { run, .. }
             | Input::Touch { run }
             | Input::Unblock { run, .. }
@@ -241,6 +243,7 @@ impl Shard {
             record,
             event,
             replaces,
+            first,
         } = new;
         let execution = match begin(record.run, &event) {
             Ok(execution) => execution,
@@ -261,6 +264,14 @@ impl Shard {
         run.events.push(event);
         run.history = Some(Vec::new());
         run.wants_flush = true;
+        if let Some(first) = first {
+            // A run that has just begun rejects nothing that the entrance lets through.
+            if let Err(rejection) = self.take(&mut run, first, now) {
+                self.outputs
+                    .push(Output::Reply(reply, Err(rejection.into())));
+                return;
+            }
+        }
         run.held.push((reply, Ok(Answer::Done)));
         self.settle(run, now);
     }
@@ -282,7 +293,16 @@ impl Shard {
                 request,
                 reply,
                 run: _,
-            } => self.request(run, *request, reply, now),
+            } => {
+                if run.holds_back() && is_for_code(&request) {
+                    run.backlog.push_back((*request, reply));
+                } else {
+                    self.request(run, *request, reply, now);
+                }
+            }
+            Input::UpdateStatus {
+                update_id, reply, ..
+            } => self.update_status(run, &update_id, reply),
             Input::ActivityEnded {
                 run: key,
                 seq,
@@ -290,7 +310,11 @@ impl Shard {
                 request,
             } => {
                 self.running.remove(&(key, seq, attempt));
-                self.request(run, *request, None, now);
+                if run.holds_back() {
+                    run.backlog.push_back((*request, None));
+                } else {
+                    self.request(run, *request, None, now);
+                }
             }
             Input::Flush { reply, run: _ } => self.respond(run, reply, Ok(Answer::Done)),
             Input::Unblock { reply, run: _ } => {
@@ -311,7 +335,17 @@ impl Shard {
         }
     }
 
-    fn request(&mut self, run: &mut Run, request: Request, reply: Option<ReplyId>, now: Timestamp) {
+    pub(crate) fn request(
+        &mut self,
+        run: &mut Run,
+        request: Request,
+        reply: Option<ReplyId>,
+        now: Timestamp,
+    ) {
+        if let Request::AdmitUpdate { update_id, .. } = &request {
+            let update_id = update_id.clone();
+            return self.admit(run, &update_id, request, reply, now);
+        }
         if let Request::ClaimActivity { seq, worker } = request {
             return self.claim_for(run, seq, worker, reply, now);
         }
@@ -354,7 +388,12 @@ impl Shard {
     }
 
     /// Answers once everything that the answer rests on is durable.
-    fn respond(&mut self, run: &mut Run, reply: ReplyId, result: Result<Answer, CallError>) {
+    pub(crate) fn respond(
+        &mut self,
+        run: &mut Run,
+        reply: ReplyId,
+        result: Result<Answer, CallError>,
+    ) {
         if run.in_flight.is_some() || run.is_dirty() {
             run.wants_flush = true;
             run.held.push((reply, result));
@@ -372,7 +411,8 @@ impl Shard {
         };
         match result {
             Ok(()) => {
-                if let Some(flight) = run.committed(ticket) {
+                if let Some(mut flight) = run.committed(ticket) {
+                    self.announce_updates(&run, &mut flight);
                     for (reply, result) in flight.replies {
                         self.outputs.push(Output::Reply(reply, result));
                     }
@@ -413,6 +453,7 @@ impl Shard {
             };
             self.outputs.push(Output::Reply(reply, Err(error)));
         }
+        self.give_back(&mut run, error);
         self.forget(&run);
         match error {
             // The workflow id was taken: there is no such run.
@@ -430,6 +471,26 @@ impl Shard {
         }
     }
 
+    /// Requests that were held back are given again when the run has been read; those that
+    /// somebody waits for are that caller's to repeat.
+    fn give_back(&mut self, run: &mut Run, error: &store::Error) {
+        let key = run.key();
+        self.outputs.push(Output::UpdatesUnknown { run: key });
+        for (request, reply) in std::mem::take(&mut run.backlog) {
+            match reply {
+                Some(reply) => {
+                    let error = CallError::Unavailable(error.to_string());
+                    self.outputs.push(Output::Reply(reply, Err(error)));
+                }
+                None => self.delayed.entry(key).or_default().push(Input::Request {
+                    run: key,
+                    request: Box::new(request),
+                    reply: None,
+                }),
+            }
+        }
+    }
+
     fn finished(&mut self, key: RunKey, generation: u64, finished: Finished, now: Timestamp) {
         let Some(mut run) = self.runs.remove(&key) else {
             return;
@@ -441,7 +502,13 @@ impl Shard {
         let (live, result) = finished;
         run.slot = live.map_or(Slot::Absent, Slot::Idle);
         match result {
-            Ok(yielded) => self.yielded(&mut run, yielded, now),
+            Ok(mut yielded) => {
+                let verdict = yielded.verdict.take();
+                self.yielded(&mut run, yielded, now);
+                if let Some(verdict) = verdict {
+                    self.judged(&mut run, verdict, now);
+                }
+            }
             Err(error) => {
                 block(&mut run, &error, now);
                 if let Some(due) = run.record.blocked.as_ref().and_then(|b| b.retry_at) {
@@ -449,6 +516,7 @@ impl Shard {
                 }
             }
         }
+        self.announce_accepted(&mut run);
         self.note_dirty(&mut run, now);
         self.settle(run, now);
     }
@@ -478,6 +546,7 @@ impl Shard {
     /// something to do, and lets it go when it is over.
     pub(crate) fn settle(&mut self, mut run: Run, now: Timestamp) {
         let key = run.key();
+        self.let_go(&mut run, now);
         if let Some(job) = run.next_job(now) {
             // Counted over all runs: a run that was dropped and read again must not take in what an
             // activation of its former self brings back.

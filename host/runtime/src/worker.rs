@@ -169,7 +169,7 @@ impl Handle {
                 claim.answered();
                 match result {
                     Ok(Answer::Task(assignment)) => Some(*assignment),
-                    Ok(Answer::Done | Answer::Heartbeat { .. }) => None,
+                    Ok(Answer::Done | Answer::Heartbeat { .. } | Answer::Update(_)) => None,
                     Err(crate::message::CallError::Unavailable(_)) => {
                         // The task is still there; somebody must get it.
                         self.shared.offer(key);
@@ -211,7 +211,7 @@ impl Handle {
             .await?
         {
             Answer::Heartbeat { cancel_requested } => Ok(cancel_requested),
-            Answer::Done | Answer::Task(_) => Ok(false),
+            Answer::Done | Answer::Task(_) | Answer::Update(_) => Ok(false),
         }
     }
 

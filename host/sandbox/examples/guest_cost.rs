@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{
-    ComponentDigest, Event, EventKind, EventNumber, Millis, Payload, RunId, Seq, Timestamp,
+    ComponentDigest, Event, EventKind, EventNumber, Failure, Millis, Payload, RunId, Seq, Timestamp,
 };
 use steadfast_ports::guest::{ActivityCall, RunInfo, Stop};
 use steadfast_ports::{Guests, HostCalls};
@@ -71,6 +71,13 @@ impl HostCalls for Replay {
     }
     fn side_effect(&mut self, _name: &str, value: Payload) -> Result<Payload, Stop> {
         Ok(value)
+    }
+    fn complete_update(
+        &mut self,
+        _update_id: &str,
+        _outcome: Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        Ok(())
     }
     fn now(&mut self) -> Timestamp {
         Timestamp(1)

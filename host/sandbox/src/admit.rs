@@ -82,6 +82,32 @@ pub(crate) fn check_description(description: &ComponentDescription) -> Result<()
     check(description).map_err(Refusal::Description)
 }
 
+/// Checks that described queries and updates can be asked for. `missing`: whether the component
+/// lacks the exports `query` and `validate-update`.
+///
+/// # Errors
+/// [`Refusal::WrongWorld`] naming the missing export.
+pub(crate) fn check_handlers(
+    description: &ComponentDescription,
+    missing: (bool, bool),
+) -> Result<(), Refusal> {
+    for workflow in &description.workflows {
+        let lacks = [
+            (missing.0, "queries", &workflow.queries, "query"),
+            (missing.1, "updates", &workflow.updates, "validate-update"),
+        ];
+        for (is_missing, what, described, export) in lacks {
+            if is_missing && !described.is_empty() {
+                return Err(Refusal::WrongWorld(format!(
+                    "workflow {:?} describes {what}, but the component does not export `{export}`",
+                    workflow.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check(description: &ComponentDescription) -> Result<(), String> {
     let bytes = text_bytes(description);
     if bytes > DESCRIPTION_BYTES_MAX {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use steadfast_model::command::Step;
 use steadfast_model::{Event, Payload};
-use steadfast_ports::guest::{Driven, Error};
+use steadfast_ports::guest::{Answered, Driven, Error};
 use steadfast_ports::{Guest, HostCalls};
 use wasmtime::Store;
 
 use crate::abi::exports::Exports;
-use crate::abi::lift::StepValue;
 use crate::fault;
 use crate::options::Options;
 use crate::state::{Calls, State};
@@ -57,11 +56,11 @@ impl SandboxedGuest {
     }
 
     /// Enters the guest with a run behind its calls.
-    fn drive(
+    fn drive<T>(
         &mut self,
         calls: Box<dyn HostCalls>,
-        enter: impl FnOnce(&Exports, &mut Store<State>) -> wasmtime::Result<StepValue>,
-    ) -> Driven {
+        enter: impl FnOnce(&Exports, &mut Store<State>) -> wasmtime::Result<T>,
+    ) -> (Result<T, Error>, Box<dyn HostCalls>) {
         if self.is_failed {
             let text = "the instance failed before and must not be used again";
             return (Err(Error::Unavailable(text.to_owned())), calls);
@@ -71,7 +70,7 @@ impl SandboxedGuest {
         state.begin(calls);
         let result = enter(&self.exports, &mut self.store);
         let state = self.store.data_mut();
-        let result = result.map(Step::from).map_err(|error| {
+        let result = result.map_err(|error| {
             self.is_failed = true;
             fault::classify(&error, state, &self.shared.options)
         });
@@ -95,12 +94,34 @@ fn taken_back(state: &mut State) -> Box<dyn HostCalls> {
 impl Guest for SandboxedGuest {
     fn start(&mut self, workflow_type: &str, input: &Payload, calls: Box<dyn HostCalls>) -> Driven {
         self.drive(calls, |exports, store| {
-            exports.start(store, workflow_type, input)
+            exports.start(store, workflow_type, input).map(Step::from)
         })
     }
 
     fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven {
-        self.drive(calls, |exports, store| exports.resume(store, events))
+        self.drive(calls, |exports, store| {
+            exports.resume(store, events).map(Step::from)
+        })
+    }
+
+    fn query(
+        &mut self,
+        name: &str,
+        input: &Payload,
+        calls: Box<dyn HostCalls>,
+    ) -> Answered<Payload> {
+        self.drive(calls, |exports, store| exports.query(store, name, input))
+    }
+
+    fn validate_update(
+        &mut self,
+        name: &str,
+        input: &Payload,
+        calls: Box<dyn HostCalls>,
+    ) -> Answered<()> {
+        self.drive(calls, |exports, store| {
+            exports.validate_update(store, name, input)
+        })
     }
 
     fn batch_max(&self) -> usize {

@@ -150,7 +150,7 @@ impl Linked {
     /// A guest that may wait needs a stack of its own, also while it is made.
     fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
         match self.indexes.entry {
-            Entry::Reactive { .. } => self.pre.instantiate(store),
+            Entry::Reactive(_) => self.pre.instantiate(store),
             Entry::Blocking { .. } => at_once(self.pre.instantiate_async(store)),
         }
     }

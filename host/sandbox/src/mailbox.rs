@@ -64,7 +64,10 @@ impl Mailbox {
             EventKind::WorkflowExecutionCancelRequested { reason, .. } => {
                 self.request_cancel(number, reason);
             }
-            EventKind::WorkflowExecutionStarted { .. }
+            // Nothing in this world answers updates: every one is refused before it is accepted.
+            EventKind::WorkflowExecutionUpdateAccepted { .. }
+            | EventKind::WorkflowExecutionUpdateCompleted { .. }
+            | EventKind::WorkflowExecutionStarted { .. }
             | EventKind::WorkflowExecutionCompleted { .. }
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }

@@ -159,7 +159,8 @@ impl Sandbox {
             instance,
             indexes,
         } = made;
-        check_exports(&mut store, &instance, indexes).map_err(|e| admit::cannot_link(&e))?;
+        let missing =
+            check_exports(&mut store, &instance, indexes).map_err(|e| admit::cannot_link(&e))?;
         let described = exports::describe(&mut store, &instance, indexes);
         let description = described.map_err(|error| {
             let class = self.classify(&error, &mut store);
@@ -167,6 +168,7 @@ impl Sandbox {
         })?;
         let description = description.with_imports(shape.imports);
         admit::check_description(&description)?;
+        admit::check_handlers(&description, missing)?;
         Ok(description)
     }
 
@@ -202,20 +204,23 @@ impl Sandbox {
     }
 }
 
-/// Checks the types of the exports that drive a run.
+/// Checks the types of the exports that drive a run, and says whether `query` and
+/// `validate-update` are missing.
 fn check_exports(
     store: &mut Store<State>,
     instance: &Instance,
     indexes: &Indexes,
-) -> wasmtime::Result<()> {
+) -> wasmtime::Result<(bool, bool)> {
     match indexes.entry {
-        Entry::Reactive { start, resume } => {
-            Exports::new(store, instance, (start, resume)).map(drop)
+        Entry::Reactive(reactive) => {
+            Exports::new(store, instance, reactive).map(|exports| exports.missing())
         }
         Entry::Blocking { run } => {
             let run = exports::function(store, instance, run, "run")?;
             let checked: wasmtime::Result<RunFunc> = run.typed(&*store);
-            checked.map(drop).map_err(|e| e.context("export `run`"))
+            checked
+                .map(|_| (true, true))
+                .map_err(|e| e.context("export `run`"))
         }
     }
 }
@@ -271,9 +276,8 @@ impl Guests for Sandbox {
         let shared = Arc::clone(&self.shared);
         let unavailable = |error: wasmtime::Error| Error::Unavailable(fault::chain(&error));
         match indexes.entry {
-            Entry::Reactive { start, resume } => {
-                let exports =
-                    Exports::new(&mut store, &instance, (start, resume)).map_err(unavailable)?;
+            Entry::Reactive(reactive) => {
+                let exports = Exports::new(&mut store, &instance, reactive).map_err(unavailable)?;
                 Ok(Box::new(SandboxedGuest::new(
                     store, exports, shared, batch_max,
                 )))

@@ -4,10 +4,12 @@
 use std::marker::PhantomData;
 
 use sha2::{Digest, Sha256};
-use wasmtime::component::{Component, ComponentNamedList, Func, Lower, TypedFunc};
+use wasmtime::component::{
+    Component, ComponentNamedList, ComponentType, Func, Lift, Lower, TypedFunc,
+};
 use wasmtime::{Engine, Store};
 
-use crate::abi::lift::StepValue;
+use crate::abi::lift::{FailureValue, PayloadValue, StepValue};
 use crate::abi::lower::{EventRef, PayloadRef};
 
 /// Machine code whose bytes are what [`Engine::precompile_component`] wrote.
@@ -74,7 +76,7 @@ fn seal(key: &[u8], code: &[u8]) -> [u8; SEAL_BYTES] {
     hash.finalize().into()
 }
 
-/// An export that returns a step and takes arguments that borrow from the host.
+/// An export that returns one value and takes arguments that borrow from the host.
 ///
 /// [`TypedFunc`] fixes the lifetime of its parameters when it is made, so the type is checked once
 /// with `'static` and put back for each call with the lifetime at hand.
@@ -84,10 +86,12 @@ pub(crate) struct Export<P: Params> {
 }
 
 /// Parameters of an [`Export`]: one type per lifetime, differing in nothing else. The promise in
-/// [`Export::call`] rests on that, so both implementations are here.
+/// [`Export::call`] rests on that, so all implementations are here.
 pub(crate) trait Params {
     /// The parameters that borrow for `'a`.
     type With<'a>: ComponentNamedList + Lower;
+    /// What the export returns.
+    type Result: ComponentType + Lift + 'static;
 }
 
 /// Parameters of `start`: workflow type and input.
@@ -95,6 +99,7 @@ pub(crate) struct StartParams;
 
 impl Params for StartParams {
     type With<'a> = (&'a str, PayloadRef<'a>);
+    type Result = StepValue;
 }
 
 /// Parameters of `resume`: events.
@@ -102,6 +107,23 @@ pub(crate) struct ResumeParams;
 
 impl Params for ResumeParams {
     type With<'a> = (&'a [EventRef<'a>],);
+    type Result = StepValue;
+}
+
+/// Parameters of `query`: name and input.
+pub(crate) struct QueryParams;
+
+impl Params for QueryParams {
+    type With<'a> = (&'a str, PayloadRef<'a>);
+    type Result = Result<PayloadValue, FailureValue>;
+}
+
+/// Parameters of `validate-update`: name and input.
+pub(crate) struct ValidateParams;
+
+impl Params for ValidateParams {
+    type With<'a> = (&'a str, PayloadRef<'a>);
+    type Result = Result<(), FailureValue>;
 }
 
 impl<P: Params> Export<P> {
@@ -110,7 +132,7 @@ impl<P: Params> Export<P> {
     /// # Errors
     /// wasmtime's, naming the difference.
     pub(crate) fn new<T>(func: Func, store: &Store<T>) -> wasmtime::Result<Self> {
-        let _checked: TypedFunc<P::With<'static>, (StepValue,)> = func.typed(store)?;
+        let _checked: TypedFunc<P::With<'static>, (P::Result,)> = func.typed(store)?;
         Ok(Self {
             func,
             params: PhantomData,
@@ -125,12 +147,12 @@ impl<P: Params> Export<P> {
         &self,
         store: &mut Store<T>,
         params: P::With<'_>,
-    ) -> wasmtime::Result<StepValue> {
+    ) -> wasmtime::Result<P::Result> {
         // SAFETY: `new` had `Func::typed` accept this function for the same types with another
         // lifetime, and lifetimes take no part in that check.
-        let func: TypedFunc<P::With<'_>, (StepValue,)> =
+        let func: TypedFunc<P::With<'_>, (P::Result,)> =
             unsafe { TypedFunc::new_unchecked(self.func) };
-        let (step,) = func.call(store, params)?;
-        Ok(step)
+        let (result,) = func.call(store, params)?;
+        Ok(result)
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Group {
     pub(crate) executions: BTreeMap<RunBytes, ExecutionRow>,
     /// Pending activities.
     pub(crate) activities: BTreeMap<ActivityBytes, Option<Vec<u8>>>,
+    /// Admitted updates.
+    pub(crate) updates: BTreeMap<ActivityBytes, Option<Vec<u8>>>,
     /// Due times.
     pub(crate) timers: BTreeMap<TimerBytes, bool>,
     /// Tasks.
@@ -76,6 +78,9 @@ impl Group {
             Op::Activity { key, value } => {
                 self.activities.insert(key, value);
             }
+            Op::Update { key, value } => {
+                self.updates.insert(key, value);
+            }
             Op::Timer { key, put } => {
                 self.timers.insert(key, put);
             }
@@ -106,6 +111,7 @@ impl Group {
             claims,
             executions,
             activities,
+            updates,
             timers,
             tasks,
             ready,
@@ -117,6 +123,7 @@ impl Group {
             && claims.is_empty()
             && executions.is_empty()
             && activities.is_empty()
+            && updates.is_empty()
             && timers.is_empty()
             && tasks.is_empty()
             && ready.is_empty()

@@ -45,6 +45,11 @@ pub(crate) fn activity(run: RunKey, seq: Seq) -> ActivityBytes {
     key
 }
 
+/// Key of an admitted update: run, number.
+pub(crate) fn update(run: RunKey, number: u32) -> ActivityBytes {
+    activity(run, Seq(number))
+}
+
 /// Key of a due time.
 pub(crate) fn timer(timer: &TimerKey) -> TimerBytes {
     let mut key = [0; 21];

@@ -29,8 +29,8 @@ use std::thread::JoinHandle;
 use redb::StorageBackend;
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
-    ActivityTask, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord, Namespace,
-    RunKey, Timestamp, WorkflowId, WorkflowType,
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
+    Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
 };
 use steadfast_ports::Store;
 use steadfast_ports::store::{Batch, Done, Error, FencingToken, ListQuery, TaskKey, TimerKey};
@@ -190,6 +190,14 @@ impl Store for RedbStore {
 
     fn activities(&self, run: RunKey) -> Result<Vec<ActivityTask>, Error> {
         self.read(|snapshot| snapshot.activities(run))
+    }
+
+    fn updates(&self, run: RunKey) -> Result<Vec<AdmittedUpdate>, Error> {
+        self.read(|snapshot| snapshot.updates(run))
+    }
+
+    fn last_event(&self, run: RunKey) -> Result<EventNumber, Error> {
+        self.read(|snapshot| snapshot.last_event(run))
     }
 
     fn timers(

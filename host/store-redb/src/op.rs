@@ -66,6 +66,11 @@ pub(crate) enum Op {
         key: ActivityBytes,
         value: Option<Vec<u8>>,
     },
+    /// An admitted update, or its removal.
+    Update {
+        key: ActivityBytes,
+        value: Option<Vec<u8>>,
+    },
     /// A due time, or its removal.
     Timer { key: TimerBytes, put: bool },
     /// A task, or its removal.
@@ -147,6 +152,14 @@ fn encode_write(write: Write) -> Op {
             key: key::activity(run, seq),
             value: None,
         },
+        Write::PutUpdate(update) => Op::Update {
+            key: key::update(update.run, update.number),
+            value: Some(codec::encode(&*update)),
+        },
+        Write::DeleteUpdate(run, number) => Op::Update {
+            key: key::update(run, number),
+            value: None,
+        },
         Write::PutTimer(timer) => Op::Timer {
             key: key::timer(&timer),
             put: true,
@@ -195,7 +208,7 @@ fn value_bytes(op: &Op) -> usize {
     match op {
         Op::Append { value, .. } => value.len(),
         Op::Execution { row, .. } => row.value.len() + row.by_id.len(),
-        Op::Activity { value, .. } => value.as_ref().map_or(0, Vec::len),
+        Op::Activity { value, .. } | Op::Update { value, .. } => value.as_ref().map_or(0, Vec::len),
         Op::Task { key, .. } | Op::Route { key, .. } | Op::Claim { key, .. } => key.len(),
         Op::Component { record, bytes, .. } => record.len() + bytes.len(),
         Op::Timer { .. } | Op::Ready { .. } => 0,

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError};
+use redb::{Builder, Database, ReadableDatabase, StorageBackend, TableError, WriteTransaction};
 use steadfast_ports::store::{Error, FencingToken};
 
 use crate::Options;
@@ -44,6 +44,7 @@ pub(crate) fn file(path: &Path, options: &Options) -> Result<Open, Error> {
         }
         let open = Open(Some(builder(options).open(path).map_err(fault)?));
         check(open.database()?)?;
+        complete(open.database()?)?;
         Ok(open)
     })
     .map_err(|error| named(path, error))
@@ -65,6 +66,7 @@ pub(crate) fn backend(backend: impl StorageBackend, options: &Options) -> Result
             initialize(open.database()?)?;
         }
         check(open.database()?)?;
+        complete(open.database()?)?;
         Ok(open)
     })
 }
@@ -120,6 +122,18 @@ fn unfinished(path: &Path) -> PathBuf {
 /// Makes every table, so that readers and the check find them, and marks the format.
 fn initialize(database: &Database) -> Result<(), Error> {
     let redb = database.begin_write().map_err(fault)?;
+    make_tables(&redb)?;
+    {
+        let mut meta = redb.open_table(schema::META).map_err(fault)?;
+        meta.insert(schema::META_FORMAT, FORMAT).map_err(fault)?;
+        meta.insert(schema::META_FENCE, 0).map_err(fault)?;
+    }
+    redb.commit().map_err(fault)
+}
+
+/// Opens, and so makes, every table.
+fn make_tables(redb: &WriteTransaction) -> Result<(), Error> {
+    redb.open_table(schema::META).map_err(fault)?;
     redb.open_table(schema::EXECUTIONS).map_err(fault)?;
     redb.open_table(schema::CURRENT).map_err(fault)?;
     redb.open_table(schema::BY_ID).map_err(fault)?;
@@ -127,17 +141,26 @@ fn initialize(database: &Database) -> Result<(), Error> {
     redb.open_table(schema::BLOCKED).map_err(fault)?;
     redb.open_table(schema::HISTORY).map_err(fault)?;
     redb.open_table(schema::ACTIVITIES).map_err(fault)?;
+    redb.open_table(schema::UPDATES).map_err(fault)?;
     redb.open_table(schema::TIMERS).map_err(fault)?;
     redb.open_table(schema::TASKS).map_err(fault)?;
     redb.open_table(schema::READY).map_err(fault)?;
     redb.open_table(schema::COMPONENTS).map_err(fault)?;
     redb.open_table(schema::PIECES).map_err(fault)?;
     redb.open_table(schema::ROUTES).map_err(fault)?;
-    {
-        let mut meta = redb.open_table(schema::META).map_err(fault)?;
-        meta.insert(schema::META_FORMAT, FORMAT).map_err(fault)?;
-        meta.insert(schema::META_FENCE, 0).map_err(fault)?;
+    Ok(())
+}
+
+/// Makes the tables that an older build of the same format did not know.
+fn complete(database: &Database) -> Result<(), Error> {
+    let read = database.begin_read().map_err(fault)?;
+    let count = read.list_tables().map_err(fault)?.count();
+    drop(read);
+    if count >= schema::TABLES {
+        return Ok(());
     }
+    let redb = database.begin_write().map_err(fault)?;
+    make_tables(&redb)?;
     redb.commit().map_err(fault)
 }
 

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use redb::{Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 use redb::{TableDefinition, Value};
 use steadfast_model::codec::{self, Chunk};
-use steadfast_model::{ActivityTask, ComponentDigest, ComponentRecord, EventNumber};
+use steadfast_model::{
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber,
+};
 use steadfast_model::{ExecutionRecord, RunKey, Seq, Timestamp};
 use steadfast_ports::store::{Error, TaskKey, TimerKey};
 
@@ -172,6 +174,37 @@ impl Snapshot {
             codec::decode(value.value()).map_err(|e| undecodable("a pending activity", &e))
         })
         .collect()
+    }
+
+    pub(crate) fn updates(&self, run: RunKey) -> Result<Vec<AdmittedUpdate>, Error> {
+        let (low, high) = (key::update(run, 0), key::update(run, u32::MAX));
+        let table = self.open(schema::UPDATES)?;
+        let rows = table.range::<&ActivityBytes>(&low..=&high).map_err(fault)?;
+        rows.map(|row| {
+            let (_, value) = row.map_err(fault)?;
+            codec::decode(value.value()).map_err(|e| undecodable("an admitted update", &e))
+        })
+        .collect()
+    }
+
+    /// The number of the run's last event; 0 when it has none.
+    pub(crate) fn last_event(&self, run: RunKey) -> Result<EventNumber, Error> {
+        let (low, high) = (
+            key::event(run, EventNumber(0)),
+            key::event(run, EventNumber(u64::MAX)),
+        );
+        let table = self.history_table()?;
+        let last = table
+            .range::<&EventBytes>(&low..=&high)
+            .map_err(fault)?
+            .next_back();
+        match last.transpose().map_err(fault)? {
+            Some((key, value)) => {
+                let chunk = decode_chunk(key.value(), value.value())?;
+                Ok(EventNumber(chunk.end().0.saturating_sub(1)))
+            }
+            None => Ok(EventNumber(0)),
+        }
     }
 
     pub(crate) fn timers(

@@ -31,6 +31,9 @@ pub(crate) const HISTORY: TableDefinition<'_, &EventBytes, &[u8]> = TableDefinit
 /// Run and seq: a pending activity.
 pub(crate) const ACTIVITIES: TableDefinition<'_, &ActivityBytes, &[u8]> =
     TableDefinition::new("activities");
+/// Run and number: an admitted update.
+pub(crate) const UPDATES: TableDefinition<'_, &ActivityBytes, &[u8]> =
+    TableDefinition::new("updates");
 /// Due times.
 pub(crate) const TIMERS: TableDefinition<'_, &TimerBytes, ()> = TableDefinition::new("timers");
 /// Tasks in the order of their queues.
@@ -45,6 +48,9 @@ pub(crate) const PIECES: TableDefinition<'_, &PieceBytes, &[u8]> =
     TableDefinition::new("component_pieces");
 /// Namespace and workflow type: digest of the current version.
 pub(crate) const ROUTES: TableDefinition<'_, &[u8], &[u8; 32]> = TableDefinition::new("routes");
+
+/// How many tables there are.
+pub(crate) const TABLES: usize = 15;
 
 /// Bytes per stored piece of a component: a piece with its key fits a page of 1 MiB, where one
 /// value of up to 64 MiB would take a page of the next power of two.

@@ -61,6 +61,7 @@ impl<'t> Transaction<'t> {
                 }
                 Op::Execution { .. }
                 | Op::Activity { .. }
+                | Op::Update { .. }
                 | Op::Timer { .. }
                 | Op::Task { .. }
                 | Op::Ready { .. }
@@ -178,7 +179,8 @@ impl<'t> Transaction<'t> {
         self.write_history(group.appends)?;
         self.write_claims(&group.claims)?;
         self.write_executions(&group.executions)?;
-        self.write_activities(&group.activities)?;
+        self.write_values(schema::ACTIVITIES, &group.activities)?;
+        self.write_values(schema::UPDATES, &group.updates)?;
         self.write_marks(schema::TIMERS, &group.timers)?;
         self.write_marks(schema::READY, &group.ready)?;
         self.write_tasks(&group.tasks)?;
@@ -245,14 +247,15 @@ impl<'t> Transaction<'t> {
         Ok(())
     }
 
-    fn write_activities(
+    fn write_values(
         &self,
+        table: redb::TableDefinition<'_, &'static ActivityBytes, &'static [u8]>,
         rows: &BTreeMap<ActivityBytes, Option<Vec<u8>>>,
     ) -> Result<(), Error> {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut table = self.redb.open_table(schema::ACTIVITIES).map_err(fault)?;
+        let mut table = self.redb.open_table(table).map_err(fault)?;
         for (key, value) in rows {
             match value {
                 Some(value) => drop(table.insert(key, value.as_slice()).map_err(fault)?),

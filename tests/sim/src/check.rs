@@ -92,6 +92,8 @@ impl Checker {
                 );
             }
         }
+        let history_of = |run| self.seen.get(&run).cloned().unwrap_or_default();
+        client.updates.check(self.seed, history_of);
         for (run, request_id) in client.acknowledged() {
             let times = self.seen[run]
                 .iter()
@@ -195,6 +197,10 @@ impl Checker {
         assert!(
             store.activities(run).expect("readable").is_empty(),
             "seed {seed}: activities left"
+        );
+        assert!(
+            store.updates(run).expect("readable").is_empty(),
+            "seed {seed}: admitted updates left"
         );
         let ready = store.ready(None, usize::MAX).expect("readable");
         assert!(

@@ -14,6 +14,7 @@ use steadfast_ports::fake::{Rng, ScriptedGuests};
 use steadfast_runtime::message::{Answer, CallError, Input, NewRun, ReplyId};
 
 use crate::plan::{Plan, script};
+use crate::update::{Update, Updates};
 use crate::work::is_workers;
 use crate::world::{Event, World};
 
@@ -33,6 +34,8 @@ pub enum Todo {
     },
     /// Ask this workflow to cancel itself.
     Cancel(u64),
+    /// Send this update, and wait for its end.
+    Update(Update),
 }
 
 /// The client.
@@ -46,6 +49,7 @@ pub struct Client {
     started: BTreeMap<u64, RunKey>,
     /// Signals that were acknowledged: the run and the request id.
     acknowledged: Vec<(RunKey, RequestId)>,
+    pub(crate) updates: Updates,
     done_at_least: usize,
 }
 
@@ -67,6 +71,14 @@ impl Client {
                     name,
                 });
             }
+            for (index, (name, input)) in owed.updates.into_iter().enumerate() {
+                client.todo.push_back(Todo::Update(Update {
+                    workflow,
+                    index,
+                    name,
+                    input,
+                }));
+            }
             if owed.cancel {
                 client.todo.push_back(Todo::Cancel(workflow));
             }
@@ -78,7 +90,7 @@ impl Client {
     /// True when everything is acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty() && self.waiting.is_empty()
+        self.todo.is_empty() && self.waiting.is_empty() && self.updates.is_done()
     }
 
     /// The runs whose start was acknowledged.
@@ -97,9 +109,20 @@ impl Client {
         let waiting = std::mem::take(&mut self.waiting);
         self.todo
             .extend(waiting.into_values().map(|(todo, _)| todo));
+        self.todo.extend(self.updates.host_died());
     }
 
-    fn id(&mut self) -> ReplyId {
+    /// The run of a workflow whose start was acknowledged.
+    pub(crate) fn started(&self, workflow: u64) -> Option<RunKey> {
+        self.started.get(&workflow).copied()
+    }
+
+    /// Something is to be done, again.
+    pub(crate) fn again(&mut self, todo: Todo) {
+        self.todo.push_back(todo);
+    }
+
+    pub(crate) fn id(&mut self) -> ReplyId {
         self.next_reply += 1;
         ReplyId(self.next_reply * 2)
     }
@@ -146,6 +169,7 @@ impl World {
                     request,
                 );
             }
+            Todo::Update(update) => self.client_update(update),
             Todo::Cancel(workflow) => {
                 let request = Request::Cancel {
                     reason: "please".to_owned(),
@@ -215,6 +239,7 @@ impl World {
             record,
             event: start(started, now),
             replaces,
+            first: None,
         });
         self.send(run, Input::Start { new, reply });
     }
@@ -240,6 +265,9 @@ impl World {
     pub(crate) fn reply(&mut self, id: ReplyId, result: Result<Answer, CallError>) {
         if is_workers(id) {
             return self.worker_reply(id, result);
+        }
+        if self.client.updates.is_waiting(id) {
+            return self.update_reply(id, result);
         }
         let Some((todo, run)) = self.client.waiting.remove(&id) else {
             panic!(

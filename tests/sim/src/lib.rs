@@ -18,6 +18,7 @@
 pub mod check;
 pub mod client;
 pub mod plan;
+pub mod update;
 pub mod work;
 pub mod world;
 

@@ -93,6 +93,8 @@ pub struct Owed {
     pub signals: Vec<String>,
     /// A cancel request.
     pub cancel: bool,
+    /// Names and inputs of updates, in order.
+    pub updates: Vec<(String, String)>,
 }
 
 /// Draws a script that ends, given what it is owed.
@@ -138,12 +140,39 @@ pub fn script(rng: &mut Rng) -> (Vec<Op>, Owed) {
             _ => Op::activity("act", "\"x\""),
         });
     }
+    owe_updates(rng, &mut ops, &mut owed);
     ops.push(match rng.below(10) {
         0 => Op::Fail("scripted".to_owned()),
         1 if owed.cancel => Op::AcceptCancel,
         _ => Op::Complete,
     });
     (ops, owed)
+}
+
+/// Updates of every kind at any time; some scripts wait for those that are accepted.
+fn owe_updates(rng: &mut Rng, ops: &mut Vec<Op>, owed: &mut Owed) {
+    if rng.chance(500) {
+        return;
+    }
+    let mut accepted = 0;
+    for i in 0..1 + rng.below(5) {
+        let name = ["echo", "fail", "work", "never", "other"][rng.index(5)];
+        let input = ["bad", "trap", "command", "a", "b", "c", "d"][rng.index(7)];
+        accepted += usize::from(name != "other" && input.len() == 1);
+        let suffix = if input.len() == 1 {
+            i.to_string()
+        } else {
+            String::new()
+        };
+        owed.updates
+            .push((name.to_owned(), format!("\"{input}{suffix}\"")));
+    }
+    if rng.chance(600) {
+        ops.push(Op::WaitUpdates(accepted));
+        if rng.chance(700) {
+            ops.push(Op::WaitHandlers);
+        }
+    }
 }
 
 fn small(rng: &mut Rng, bound: u64) -> u32 {

@@ -322,6 +322,12 @@ impl World {
                     self.checker.announced(run, &close);
                 }
             }
+            Output::UpdateAdvanced {
+                run,
+                update_id,
+                progress,
+            } => self.update_advanced(run, &update_id, progress),
+            Output::UpdatesUnknown { run } => self.updates_unknown(run),
             Output::Log { .. } => {}
         }
     }

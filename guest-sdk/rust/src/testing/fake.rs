@@ -7,6 +7,7 @@ use super::Call;
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
 use crate::host::WorkflowInfo;
 use crate::log::Level;
+use crate::operation::Outcome;
 use crate::payload::Payload;
 use crate::run;
 use crate::time::Timestamp;
@@ -158,6 +159,10 @@ pub(crate) fn deprecate_patch(id: &str) {
 pub(crate) fn side_effect(name: &str, value: Payload) -> Payload {
     note(Call::SideEffect(name.to_owned(), value.clone()));
     value
+}
+
+pub(crate) fn complete_update(update_id: &str, outcome: Outcome) {
+    note(Call::CompleteUpdate(update_id.to_owned(), outcome));
 }
 
 pub(crate) fn now_ms() -> u64 {

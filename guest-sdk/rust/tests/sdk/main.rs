@@ -39,6 +39,10 @@ fn short(call: &Call) -> String {
         Call::SideEffect(name, value) => {
             format!("{name}={}", String::from_utf8_lossy(&value.data))
         }
+        Call::CompleteUpdate(id, outcome) => match outcome {
+            Ok(_) => format!("complete {id}"),
+            Err(failure) => format!("fail {id}: {}", failure.code()),
+        },
         Call::Random(length) => format!("random({length})"),
         Call::Log(level, message) => format!("{level:?}: {message}"),
     }

@@ -55,6 +55,10 @@ pub enum EventType {
     MarkerRecorded,
     /// A signal arrived: `name`, `input`, `request_id`, `identity`.
     WorkflowExecutionSignaled,
+    /// The validator let an update in: `update_id`, `name`, `input`, `identity`.
+    WorkflowExecutionUpdateAccepted,
+    /// The update's handler ended: `update_id`, `accepted_event`, and `result` or `failure`.
+    WorkflowExecutionUpdateCompleted,
     /// The run was ended from outside: `reason`, `identity`.
     WorkflowExecutionTerminated,
 }
@@ -112,9 +116,16 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<MarkerKind>,
     /// The name of the signal, the id of the patch, or the name of the side effect.
+    /// The client's name of the update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_id: Option<String>,
+    /// The event that accepted the update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_event: Option<u64>,
+    /// The name of the signal or update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Input of the run, the activity or the signal.
+    /// Input of the run, the activity, the signal or the update.
     #[serde(
         default,
         deserialize_with = "present",
@@ -124,7 +135,7 @@ pub struct Event {
     /// How the activity is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<ActivityOptions>,
-    /// Result of the run or the activity.
+    /// Result of the run, the activity or the update.
     #[serde(
         default,
         deserialize_with = "present",
@@ -187,6 +198,8 @@ impl Event {
             random_seed: None,
             activity_type: None,
             marker: None,
+            update_id: None,
+            accepted_event: None,
             name: None,
             input: None,
             options: None,

@@ -1,7 +1,7 @@
 //! The mapping between events on the wire and the model's.
 
 use steadfast_model as model;
-use steadfast_model::event::Started;
+use steadfast_model::event::{Started, UpdateOutcome};
 use steadfast_model::{EventKind, EventNumber, Millis, Seq};
 
 use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, MarkerKind, Payload};
@@ -44,6 +44,33 @@ impl Event {
                 self.input = Some(Payload::from_model(input));
                 self.request_id = Some(request_id.to_string());
                 self.identity = Some(identity);
+            }
+            EventKind::WorkflowExecutionUpdateAccepted {
+                update_id,
+                name,
+                input,
+                identity,
+            } => {
+                self.update_id = Some(update_id.to_string());
+                self.name = Some(name.to_string());
+                self.input = Some(Payload::from_model(input));
+                self.identity = Some(identity);
+            }
+            EventKind::WorkflowExecutionUpdateCompleted {
+                update_id,
+                accepted,
+                outcome,
+            } => {
+                self.update_id = Some(update_id.to_string());
+                self.accepted_event = Some(accepted.0);
+                match outcome {
+                    UpdateOutcome::Success { result } => {
+                        self.result = Some(Payload::from_model(result));
+                    }
+                    UpdateOutcome::Failure { failure } => {
+                        self.failure = Some(Failure::from_model(&failure));
+                    }
+                }
             }
             EventKind::WorkflowExecutionTerminated { reason, identity } => {
                 self.reason = Some(reason);
@@ -180,6 +207,21 @@ impl Event {
                 request_id: name("request_id", &self.request_id)?,
                 identity: text("identity", &self.identity)?,
             },
+            EventType::WorkflowExecutionUpdateAccepted => {
+                EventKind::WorkflowExecutionUpdateAccepted {
+                    update_id: name("update_id", &self.update_id)?,
+                    name: name("name", &self.name)?,
+                    input: self.input()?,
+                    identity: text("identity", &self.identity)?,
+                }
+            }
+            EventType::WorkflowExecutionUpdateCompleted => {
+                EventKind::WorkflowExecutionUpdateCompleted {
+                    update_id: name("update_id", &self.update_id)?,
+                    accepted: EventNumber(given("accepted_event", self.accepted_event)?),
+                    outcome: self.update_outcome()?,
+                }
+            }
             EventType::WorkflowExecutionTerminated => EventKind::WorkflowExecutionTerminated {
                 reason: text("reason", &self.reason)?,
                 identity: text("identity", &self.identity)?,
@@ -295,6 +337,16 @@ impl Event {
             .to_model()
     }
 
+    /// A result, unless there is a failure.
+    fn update_outcome(&self) -> Result<UpdateOutcome, Invalid> {
+        if self.failure.is_some() {
+            let failure = self.failure()?;
+            return Ok(UpdateOutcome::Failure { failure });
+        }
+        let result = self.result()?;
+        Ok(UpdateOutcome::Success { result })
+    }
+
     fn failure(&self) -> Result<model::Failure, Invalid> {
         self.failure
             .as_ref()
@@ -372,6 +424,12 @@ fn event_type(kind: &EventKind) -> EventType {
         }
         EventKind::WorkflowExecutionCanceled { .. } => EventType::WorkflowExecutionCanceled,
         EventKind::WorkflowExecutionSignaled { .. } => EventType::WorkflowExecutionSignaled,
+        EventKind::WorkflowExecutionUpdateAccepted { .. } => {
+            EventType::WorkflowExecutionUpdateAccepted
+        }
+        EventKind::WorkflowExecutionUpdateCompleted { .. } => {
+            EventType::WorkflowExecutionUpdateCompleted
+        }
         EventKind::WorkflowExecutionTerminated { .. } => EventType::WorkflowExecutionTerminated,
     }
 }

@@ -6,7 +6,7 @@ use steadfast_model::event::Started;
 use steadfast_model::{
     ActivityOptions, ActivityType, ComponentDigest, Event, EventKind, EventNumber, Failure,
     FailureKind, Frame, Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState, RunId,
-    RunKey, Seq, SignalName, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -205,7 +205,34 @@ fn command_event() -> impl Strategy<Value = EventKind> {
         }),
         seq().prop_map(|seq| EventKind::TimerFired { seq }),
         seq().prop_map(|seq| EventKind::TimerCanceled { seq }),
+        (update_id(), ".{1,9}", payload(), ".{0,9}").prop_map(
+            |(update_id, name, input, identity)| {
+                EventKind::WorkflowExecutionUpdateAccepted {
+                    update_id,
+                    name: UpdateName::new(name).expect("valid"),
+                    input,
+                    identity,
+                }
+            }
+        ),
+        (
+            update_id(),
+            any::<u64>(),
+            payload(),
+            proptest::option::of(failure())
+        )
+            .prop_map(|(update_id, accepted, result, failure)| {
+                EventKind::WorkflowExecutionUpdateCompleted {
+                    update_id,
+                    accepted: EventNumber(accepted),
+                    outcome: failure.map_or(Ok(result), Err).into(),
+                }
+            }),
     ]
+}
+
+fn update_id() -> impl Strategy<Value = UpdateId> {
+    ".{1,9}".prop_map(|text| UpdateId::new(text).expect("valid"))
 }
 
 /// The event after a trip over the wire.
@@ -249,7 +276,7 @@ fn every_kind_of_event_is_drawn() {
         let tree = strategy.new_tree(&mut runner).expect("a value");
         names.insert(tree.current().name());
     }
-    assert_eq!(names.len(), 16, "{names:?}");
+    assert_eq!(names.len(), 18, "{names:?}");
 }
 
 #[test]

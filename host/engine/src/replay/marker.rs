@@ -71,6 +71,12 @@ impl Replay {
         }
     }
 
+    /// The answer that `markers.patched` has given for this id, if it was asked before.
+    #[must_use]
+    pub fn patch_answer(&self, id: &MarkerName) -> Option<bool> {
+        self.patches.get(id).copied()
+    }
+
     fn patch(&mut self, id: &MarkerName, kind: MarkerKind) -> Marked<bool> {
         if let Some(answer) = self.patches.get(id) {
             return Marked::old(*answer);

@@ -20,7 +20,7 @@ use steadfast_model::event::Started;
 use steadfast_model::{
     ActivityOptions, ActivityTask, ActivityType, ComponentDigest, Event, EventNumber, Failure,
     Marker, MarkerKind, MarkerName, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
-    RunKey, Seq, SignalName, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 
 /// A run and the history that its decisions wrote.
@@ -102,7 +102,8 @@ impl World {
             assert!(before.time <= after.time, "time ran backwards: {pair:?}");
         }
         let tasks = self.execution.tasks.values().cloned().collect();
-        let recovered = decide::recover(self.execution.run, &self.history, tasks);
+        let updates = self.execution.updates.values().cloned().collect();
+        let recovered = decide::recover(self.execution.run, &self.history, tasks, updates);
         assert_eq!(
             recovered.as_ref(),
             Ok(&self.execution),
@@ -259,6 +260,29 @@ pub fn activity_due(seq: u32) -> Request {
 
 pub fn timer_due(seq: u32) -> Request {
     Request::TimerDue { seq: Seq(seq) }
+}
+
+/// The id of an update.
+pub fn update_id(text: &str) -> UpdateId {
+    UpdateId::new(text).expect("valid")
+}
+
+/// An update `add` with input `4`.
+pub fn admit(id: &str) -> Request {
+    Request::AdmitUpdate {
+        update_id: update_id(id),
+        name: UpdateName::new("add").expect("valid"),
+        input: Payload::json("4"),
+        identity: "alice".into(),
+    }
+}
+
+/// The completion of an update with the result `5`.
+pub fn complete_update(id: &str) -> Command {
+    Command::CompleteUpdate {
+        update_id: update_id(id),
+        outcome: Ok(Payload::json("5")).into(),
+    }
 }
 
 pub fn signal(id: &str) -> Request {

@@ -7,7 +7,7 @@ use steadfast_engine::{Request, activity};
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
     ActivityOptions, Failure, FailureKind, Frame, MarkerKind, Millis, Payload, RetryPolicy, Seq,
-    Timestamp,
+    Timestamp, UpdateId,
 };
 
 use crate::common::{self, World};
@@ -42,6 +42,9 @@ enum Aim {
 enum Kind {
     Yield(Vec<(Make, Aim)>, End, u64),
     Signal(u8),
+    Admit(u8),
+    /// The first admitted update is let in, or refused.
+    Judge(bool),
     Cancel(u8),
     Terminate,
     TimerDue,
@@ -60,6 +63,7 @@ enum Make {
     CancelActivity,
     CancelTimer,
     Marker(MarkerKind, Option<u8>),
+    CompleteUpdate,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +119,8 @@ impl Ask {
         match &self.kind {
             Kind::Yield(makes, end, late) => yielded(world, makes, *end, now.saturating_sub(*late)),
             Kind::Signal(id) => common::signal(&format!("signal-{id}")),
+            Kind::Admit(id) => common::admit(&format!("update-{id}")),
+            Kind::Judge(is_good) => judged(&self.aim, world, *is_good),
             Kind::Cancel(id) => common::cancel(&format!("cancel-{id}")),
             Kind::Terminate => common::terminate(),
             Kind::TimerDue => Request::TimerDue {
@@ -164,6 +170,28 @@ fn aim_at_timer(aim: &Aim, world: &World) -> Seq {
     }
 }
 
+fn judged(aim: &Aim, world: &World, is_good: bool) -> Request {
+    let first = world.execution.updates.first_key_value();
+    let number = match aim {
+        Aim::Any(number, _) => *number,
+        Aim::Pending(_) => first.map_or(1, |(number, _)| *number),
+    };
+    if is_good {
+        Request::AcceptUpdate { number }
+    } else {
+        Request::RefuseUpdate { number }
+    }
+}
+
+fn aim_at_update(aim: &Aim, world: &World) -> UpdateId {
+    let updates = &world.execution.state.updates;
+    let aimed = match aim {
+        Aim::Any(..) => None,
+        Aim::Pending(n) => updates.keys().nth(n % updates.len().max(1)),
+    };
+    aimed.map_or_else(|| common::update_id("nobody"), Clone::clone)
+}
+
 fn yielded(world: &World, makes: &[(Make, Aim)], end: End, at: u64) -> Request {
     let at = Timestamp(at);
     let commands = makes
@@ -173,6 +201,10 @@ fn yielded(world: &World, makes: &[(Make, Aim)], end: End, at: u64) -> Request {
             Make::Timer(ms) => common::timer(*ms),
             Make::CancelActivity => Command::CancelActivity {
                 seq: Seq(aim_at_task(aim, world).0),
+            },
+            Make::CompleteUpdate => Command::CompleteUpdate {
+                update_id: aim_at_update(aim, world),
+                outcome: Ok(Payload::json("7")).into(),
             },
             Make::CancelTimer => Command::CancelTimer {
                 seq: aim_at_timer(aim, world),
@@ -277,6 +309,7 @@ fn make() -> impl Strategy<Value = Make> {
         1 => Just(Make::CancelTimer),
         1 => (marker_kind(), proptest::option::of(any::<u8>()))
             .prop_map(|(kind, value)| Make::Marker(kind, value)),
+        2 => Just(Make::CompleteUpdate),
     ]
 }
 
@@ -293,6 +326,8 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         18 => (vec((make(), aim()), 0..4), end, late).prop_map(|(m, e, l)| Kind::Yield(m, e, l)),
         4 => (0..6_u8).prop_map(Kind::Signal),
+        6 => (0..30_u8).prop_map(Kind::Admit),
+        4 => prop::bool::weighted(0.8).prop_map(Kind::Judge),
         1 => (0..2_u8).prop_map(Kind::Cancel),
         1 => prop::bool::weighted(0.3)
             .prop_map(|rare| if rare { Kind::Terminate } else { Kind::TimerDue }),

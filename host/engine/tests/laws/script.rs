@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use steadfast_engine::{Decision, Rejection, Request, TaskChange};
-use steadfast_model::{ActivityTask, Event, EventKind, RequestId, TaskState};
+use steadfast_model::{ActivityTask, Event, EventKind, RequestId, TaskState, UpdateId};
 
 use crate::common::World;
 use crate::generate::{Ask, script};
@@ -16,6 +16,7 @@ use crate::generate::{Ask, script};
 struct Sent {
     signals: BTreeSet<RequestId>,
     cancels: BTreeSet<RequestId>,
+    updates: BTreeSet<UpdateId>,
 }
 
 impl Sent {
@@ -24,6 +25,18 @@ impl Sent {
         let (set, id) = match request {
             Request::Signal { request_id, .. } => (&mut self.signals, request_id),
             Request::Cancel { request_id, .. } => (&mut self.cancels, request_id),
+            Request::AdmitUpdate { update_id, .. } => {
+                let was_there = self.updates.contains(update_id);
+                if is_accepted {
+                    self.updates.insert(update_id.clone());
+                }
+                return was_there;
+            }
+            // A refused update leaves no trace: it may be sent again.
+            Request::RefuseUpdate { .. } if is_accepted => {
+                self.updates.clear();
+                return false;
+            }
             _ => return false,
         };
         let was_there = set.contains(id);
@@ -78,6 +91,15 @@ fn once(request: &Request, again: Result<Decision, Rejection>) {
                     || again == Err(Rejection::TooManySignals),
                 "{again:?}"
             );
+        }
+        Request::AdmitUpdate { .. } => {
+            assert!(
+                again == Ok(Decision::default()) || again == Err(Rejection::TooManyUpdatesInFlight),
+                "{again:?}"
+            );
+        }
+        Request::AcceptUpdate { .. } | Request::RefuseUpdate { .. } => {
+            assert!(again.is_err(), "an update was judged twice: {again:?}");
         }
         Request::CompleteActivity { .. } | Request::FailActivity { .. } => {
             assert!(again.is_err(), "an attempt ended twice: {again:?}");
@@ -143,6 +165,26 @@ fn resolved_once(history: &[Event]) {
     }
 }
 
+/// Every update is accepted once, completed at most once, and after its acceptance.
+fn updates_answered_once(history: &[Event]) {
+    let mut open = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for event in history {
+        match &event.kind {
+            EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } => {
+                assert!(seen.insert(update_id), "accepted twice");
+                open.insert(update_id, event.number);
+            }
+            EventKind::WorkflowExecutionUpdateCompleted {
+                update_id,
+                accepted,
+                ..
+            } => assert_eq!(open.remove(update_id), Some(*accepted)),
+            _ => {}
+        }
+    }
+}
+
 /// No attempt is promised for a time at which the limit over all attempts has passed.
 fn backoff_has_room(task: &ActivityTask) {
     if let TaskState::Backoff { until } = &task.state
@@ -163,6 +205,7 @@ proptest! {
     fn any_script_keeps_the_laws(script in script(50)) {
         let (world, _) = play(&script);
         resolved_once(&world.history);
+        updates_answered_once(&world.history);
         world.execution.tasks.values().for_each(backoff_has_room);
     }
 }
@@ -188,13 +231,17 @@ fn random_scripts_reach_every_event_and_every_rejection() {
             Rejection::NotReady(_) => "not ready",
             Rejection::TooManySignals => "too many signals",
             Rejection::NotDue(_) => "not due",
+            Rejection::NoSuchUpdate(_) => "no such update",
+            Rejection::TooManyUpdatesInFlight => "too many updates in flight",
+            Rejection::UpdatesTooLarge => "updates too large",
+            Rejection::TooManyUpdates => "too many updates",
         }));
     }
-    assert_eq!(kinds.len(), 17, "an event kind never came up: {kinds:?}");
+    assert_eq!(kinds.len(), 19, "an event kind never came up: {kinds:?}");
     assert!(
         kinds.values().all(|count| *count >= 10),
         "a kind is too rare: {kinds:?}"
     );
-    // Ten thousand signals are a table's job.
-    assert_eq!(refusals.len(), 5, "{refusals:?}");
+    // Ten thousand signals and many or large updates are a table's job.
+    assert_eq!(refusals.len(), 6, "{refusals:?}");
 }

@@ -22,3 +22,4 @@ mod print;
 mod retry;
 mod timeout;
 mod timer;
+mod update;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use steadfast_engine::{Request, TaskChange};
+use steadfast_engine::{Request, TaskChange, UpdateChange};
 use steadfast_model::command::Step;
+use steadfast_model::event::UpdateOutcome;
 use steadfast_model::{ActivityTask, EventKind, Failure, Payload, TaskState};
 
 use crate::common::World;
@@ -34,6 +35,17 @@ pub(crate) fn play<const N: usize>(world: &mut World, script: [(u64, Request); N
                         }
                     }
                 }
+                for change in &decision.updates {
+                    match change {
+                        UpdateChange::Put(update) => line(
+                            &mut text,
+                            format_args!("  update {} admitted", update.number),
+                        ),
+                        UpdateChange::Remove(number) => {
+                            line(&mut text, format_args!("  update {number} removed"));
+                        }
+                    }
+                }
             }
             Err(rejection) => line(&mut text, format_args!("  rejected: {rejection}")),
         }
@@ -50,6 +62,9 @@ fn name(request: &Request) -> String {
         Request::Signal { request_id, .. } => format!("signal {request_id}"),
         Request::Cancel { request_id, .. } => format!("cancel {request_id}"),
         Request::Terminate { .. } => "terminate".into(),
+        Request::AdmitUpdate { update_id, .. } => format!("admit {update_id}"),
+        Request::AcceptUpdate { number } => format!("accept {number}"),
+        Request::RefuseUpdate { number } => format!("refuse {number}"),
         Request::TimerDue { seq } => format!("timer-due {seq}"),
         Request::ActivityDue { seq } => format!("activity-due {seq}"),
         Request::ClaimActivity { seq, .. } => format!("claim {seq}"),
@@ -172,6 +187,26 @@ fn about_run(kind: &EventKind) -> String {
         EventKind::WorkflowExecutionTerminated { reason, identity } => {
             format!(" {reason} by {identity}")
         }
+        EventKind::WorkflowExecutionUpdateAccepted {
+            update_id,
+            name,
+            input,
+            identity,
+        } => {
+            format!(" {name} {} by {identity} ({update_id})", data(input))
+        }
+        EventKind::WorkflowExecutionUpdateCompleted {
+            update_id,
+            accepted,
+            outcome,
+        } => match outcome {
+            UpdateOutcome::Success { result } => {
+                format!(" {update_id} of {accepted}: {}", data(result))
+            }
+            UpdateOutcome::Failure { failure } => {
+                format!(" {update_id} of {accepted}{}", chain(failure))
+            }
+        },
         other => panic!("not printed here: {}", other.name()),
     }
 }

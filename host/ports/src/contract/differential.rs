@@ -82,7 +82,7 @@ impl Script {
     }
 
     fn write(&mut self, reference: &MemStore) -> Write {
-        match self.rng.below(16) {
+        match self.rng.below(18) {
             0..4 => self.append(reference),
             4 => self.claim(reference),
             5 | 6 => self.execution(),
@@ -94,6 +94,8 @@ impl Script {
             12 => Write::DeleteTask(self.task()),
             13 => Write::PutReady(RunKey(self.run())),
             14 => Write::DeleteReady(RunKey(self.run())),
+            15 => Write::PutUpdate(Box::new(make::update(self.run(), self.seq()))),
+            16 => Write::DeleteUpdate(RunKey(self.run()), self.seq()),
             _ => self.upload(),
         }
     }
@@ -179,6 +181,8 @@ pub fn compare(found: &dyn Store, expected: &dyn Store, rng: &mut Rng, seed: u64
         let (from, bytes_max) = (EventNumber(rng.below(12)), rng.index(500));
         same!(execution, (run));
         same!(activities, (run));
+        same!(updates, (run));
+        same!(last_event, (run));
         same!(history, (run, from, bytes_max));
         same!(history, (run, EventNumber(1), usize::MAX));
     }

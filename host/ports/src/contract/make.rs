@@ -5,9 +5,10 @@ use steadfast_model::codec::Chunk;
 use steadfast_model::component::{ComponentDescription, ComponentRecord};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
-    ActivityOptions, ActivityTask, ActivityType, ComponentDigest, Event, EventKind, EventNumber,
-    ExecutionRecord, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, RunKey, Seq,
-    SignalName, Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    ActivityOptions, ActivityTask, ActivityType, AdmittedUpdate, ComponentDigest, Event, EventKind,
+    EventNumber, ExecutionRecord, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
+    RunKey, Seq, SignalName, Status, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId,
+    WorkflowType,
 };
 
 use crate::store::{Batch, FencingToken, ListQuery, TaskKey, TimerKey, TimerKind, Write};
@@ -152,6 +153,20 @@ pub fn activity(run: u64, seq: u32) -> ActivityTask {
         last_failure: None,
         heartbeat_details: None,
         cancel_requested: false,
+    }
+}
+
+/// An admitted update.
+#[must_use]
+pub fn update(run: u64, number: u32) -> AdmittedUpdate {
+    AdmittedUpdate {
+        run: RunKey(run),
+        number,
+        update_id: UpdateId::new(format!("update-{run}-{number}")).expect("a valid name"),
+        name: UpdateName::new("add").expect("a valid name"),
+        input: Payload::json("[1]"),
+        identity: "cli@host".to_owned(),
+        admitted_at: Timestamp(4),
     }
 }
 

@@ -104,6 +104,11 @@ pub const LAWS: &[(&str, Law)] = &[
         "activities_are_their_runs_alone",
         reads::activities_are_their_runs_alone,
     ),
+    (
+        "updates_are_their_runs_alone",
+        reads::updates_are_their_runs_alone,
+    ),
+    ("last_events_are_known", reads::last_events_are_known),
     ("last_run_counts_up", reads::last_run_counts_up),
     (
         "timers_are_ordered_and_paged",
@@ -179,6 +184,8 @@ macro_rules! store_contract {
             histories_are_read_from_anywhere
             histories_keep_to_their_byte_limit
             activities_are_their_runs_alone
+            updates_are_their_runs_alone
+            last_events_are_known
             last_run_counts_up
             timers_are_ordered_and_paged
             ready_runs_are_ordered_and_paged

@@ -156,6 +156,50 @@ pub fn activities_are_their_runs_alone(factory: Factory<'_>) {
     assert_eq!(read(4), [0_u32; 0]);
 }
 
+/// The admitted updates of a run are its own, by number.
+pub fn updates_are_their_runs_alone(factory: Factory<'_>) {
+    let subject = factory();
+    let store = &subject.store;
+    for run in [1, 2, 3] {
+        let writes = [300, 1, u32::MAX, 0]
+            .into_iter()
+            .map(|number| Write::PutUpdate(Box::new(make::update(run, number))));
+        store.commit(make::batch(writes.collect())).expect("ok");
+    }
+    let delete = vec![
+        Write::DeleteUpdate(RunKey(2), 1),
+        Write::DeleteUpdate(RunKey(2), 7),
+    ];
+    store.commit(make::batch(delete)).expect("ok");
+    let read = |run| -> Vec<u32> {
+        let updates = store.updates(RunKey(run)).expect("readable");
+        assert!(
+            updates
+                .iter()
+                .all(|update| *update == make::update(run, update.number))
+        );
+        updates.iter().map(|update| update.number).collect()
+    };
+    assert_eq!(read(1), [0, 1, 300, u32::MAX]);
+    assert_eq!(read(2), [0, 300, u32::MAX]);
+    assert_eq!(read(3), [0, 1, 300, u32::MAX]);
+    assert_eq!(read(4), [0_u32; 0]);
+}
+
+/// The last event of a history is known without reading it.
+pub fn last_events_are_known(factory: Factory<'_>) {
+    let subject = factory();
+    let store = &subject.store;
+    let last = |run| store.last_event(RunKey(run)).expect("readable").0;
+    assert_eq!(last(1), 0);
+    for (run, first, count, expected) in [(1, 1, 3, 3), (2, 1, 1, 1), (1, 4, 2, 5)] {
+        let writes = vec![make::append(run, first, count)];
+        store.commit(make::batch(writes)).expect("ok");
+        assert_eq!(last(run), expected);
+    }
+    assert_eq!((last(1), last(2), last(3)), (5, 1, 0));
+}
+
 /// The largest run key is known, whatever was written last.
 pub fn last_run_counts_up(factory: Factory<'_>) {
     let subject = factory();

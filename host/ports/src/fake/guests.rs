@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use steadfast_model::component::WorkflowDescription;
+use steadfast_model::component::{MessageDescription, WorkflowDescription};
 use steadfast_model::limits::COMPONENT_BYTES_MAX;
 use steadfast_model::{ComponentDescription, ComponentDigest};
 
-use crate::fake::script::BATCH_MAX;
+use crate::fake::script::{BATCH_MAX, QUERIES, UPDATES};
 use crate::fake::{Op, Rng, ScriptedGuest};
 use crate::guest::{Admitted, Error, Fetch, Guest, Guests, Refusal};
 
@@ -138,6 +138,15 @@ impl Guests for ScriptedGuests {
     }
 }
 
+fn message(name: &str) -> MessageDescription {
+    MessageDescription {
+        name: name.to_owned(),
+        doc: String::new(),
+        input_schema: String::new(),
+        output_schema: String::new(),
+    }
+}
+
 fn workflow(name: String) -> WorkflowDescription {
     WorkflowDescription {
         name,
@@ -145,7 +154,7 @@ fn workflow(name: String) -> WorkflowDescription {
         input_schema: String::new(),
         output_schema: String::new(),
         signals: Vec::new(),
-        queries: Vec::new(),
-        updates: Vec::new(),
+        queries: QUERIES.into_iter().map(message).collect(),
+        updates: UPDATES.into_iter().map(message).collect(),
     }
 }

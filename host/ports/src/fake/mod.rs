@@ -15,7 +15,7 @@ pub use clock::ManualClock;
 pub use entropy::{Rng, SeededEntropy};
 pub use faults::FaultPlan;
 pub use guests::ScriptedGuests;
-pub use script::{Op, ScriptedGuest};
+pub use script::{Op, QUERIES, ScriptedGuest, UPDATES};
 pub use store::MemStore;
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
 
-use crate::guest::{ActivityCall, CallOptions, Driven, Error, Guest, HostCalls, Stop};
+use crate::guest::{
+    ActivityCall, Answered, CallOptions, Driven, Error, Guest, HostCalls, Stop, no_such_handler,
+};
 
 /// One operation of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,10 @@ pub enum Op {
     SideEffect(String),
     /// Waits for a cancel request. Observes its reason.
     WaitCancel,
+    /// Waits until so many updates were accepted over the run's life.
+    WaitUpdates(usize),
+    /// Waits until every accepted update is completed, those of the name `never` left aside.
+    WaitHandlers,
     /// Writes a line to the log.
     Log(String),
     /// Traps. The same script traps again at every try.
@@ -98,6 +104,8 @@ enum Wait {
     Signal(String),
     TimerOrCancel(Seq),
     Cancel,
+    Updates(usize),
+    Handlers,
 }
 
 /// One run of a script.
@@ -111,12 +119,24 @@ pub struct ScriptedGuest {
     operations: BTreeMap<Seq, Option<String>>,
     signals: VecDeque<(String, String)>,
     cancel: Option<String>,
+    /// Accepted updates so far.
+    updates: usize,
+    /// Updates that wait for an activity, by its operation.
+    handlers: BTreeMap<Seq, String>,
     observed: Vec<String>,
     /// The time of the event at hand: in the middle of a batch the host's clock is ahead.
     now: Option<Timestamp>,
     /// Differs from instance to instance: what no script may depend on.
     instance: u64,
 }
+
+/// Updates that every script handles: `echo` is completed at once with its input, `fail` with a
+/// failure, `work` with the result of an activity of that type, and `never` not at all.
+pub const UPDATES: [&str; 4] = ["echo", "fail", "work", "never"];
+
+/// Queries that every script answers: `observed` gives the record so far and `now` the time;
+/// `command` tries to start a timer, and `trap` traps.
+pub const QUERIES: [&str; 4] = ["observed", "now", "command", "trap"];
 
 /// The most events that a script takes at once. Not a power of two, so that batches end at odd
 /// places.
@@ -134,6 +154,8 @@ impl ScriptedGuest {
             operations: BTreeMap::new(),
             signals: VecDeque::new(),
             cancel: None,
+            updates: 0,
+            handlers: BTreeMap::new(),
             observed: Vec::new(),
             now: None,
             instance,
@@ -204,6 +226,9 @@ impl ScriptedGuest {
                 };
                 self.observed.push(format!("cancel:{reason}"));
             }
+            Wait::Updates(count) if self.updates < *count => return Ok(false),
+            Wait::Handlers if !self.handlers.is_empty() => return Ok(false),
+            Wait::Updates(_) | Wait::Handlers => {}
         }
         self.wait = Wait::Nothing;
         Ok(true)
@@ -268,12 +293,11 @@ impl ScriptedGuest {
                 self.observed.push(text(&recorded));
             }
             Op::WaitCancel => self.wait = Wait::Cancel,
+            Op::WaitUpdates(count) => self.wait = Wait::Updates(count),
+            Op::WaitHandlers => self.wait = Wait::Handlers,
             Op::Log(line) => calls.log(LogLevel::Info, &line),
             Op::Trap(message) => {
-                return Err(Error::Trap {
-                    message,
-                    backtrace: String::new(),
-                });
+                return Err(trap(&message));
             }
             Op::Complete => return Ok(Some(Step::Completed(self.record()))),
             Op::Fail(code) => {
@@ -330,7 +354,7 @@ impl ScriptedGuest {
     }
 
     /// Takes one event in; `UnknownOperation` when it resolves what the script never started.
-    fn take(&mut self, event: &Event) -> Result<Option<Step>, Error> {
+    fn take(&mut self, event: &Event, calls: &mut dyn HostCalls) -> Result<Option<Step>, Error> {
         let (seq, outcome) = match &event.kind {
             EventKind::ActivityTaskCompleted { seq, result, .. } => (*seq, text(result)),
             EventKind::ActivityTaskFailed { seq, failure, .. } => {
@@ -352,7 +376,17 @@ impl ScriptedGuest {
                 self.cancel.get_or_insert_with(|| reason.clone());
                 return Ok(None);
             }
+            EventKind::WorkflowExecutionUpdateAccepted {
+                update_id,
+                name,
+                input,
+                identity: _,
+            } => {
+                self.handle(update_id.as_str(), name.as_str(), input, calls)?;
+                return Ok(None);
+            }
             EventKind::WorkflowExecutionStarted { .. }
+            | EventKind::WorkflowExecutionUpdateCompleted { .. }
             | EventKind::WorkflowExecutionCompleted { .. }
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }
@@ -368,11 +402,35 @@ impl ScriptedGuest {
             }
         };
         match self.operations.get_mut(&seq) {
-            Some(slot) => {
-                *slot = Some(outcome);
-                Ok(None)
+            Some(slot) => *slot = Some(outcome.clone()),
+            None => return Ok(Some(Step::UnknownOperation(seq))),
+        }
+        if let Some(update_id) = self.handlers.remove(&seq) {
+            calls.complete_update(&update_id, Ok(Payload::json(json_string(&outcome))))?;
+        }
+        Ok(None)
+    }
+
+    /// Runs the handler of an accepted update; see [`UPDATES`].
+    fn handle(
+        &mut self,
+        update_id: &str,
+        name: &str,
+        input: &Payload,
+        calls: &mut dyn HostCalls,
+    ) -> Result<(), Stop> {
+        self.updates += 1;
+        let text = text(input);
+        self.observed.push(format!("update:{name}:{text}"));
+        match name {
+            "echo" => calls.complete_update(update_id, Ok(input.clone())),
+            "fail" => calls.complete_update(update_id, Err(Failure::application("refused", text))),
+            "work" => {
+                let seq = self.schedule(calls, "work", &text, &CallOptions::default())?;
+                self.handlers.insert(seq, update_id.to_owned());
+                Ok(())
             }
-            None => Ok(Some(Step::UnknownOperation(seq))),
+            _ => Ok(()),
         }
     }
 
@@ -400,7 +458,7 @@ impl Guest for ScriptedGuest {
     fn resume(&mut self, events: &[Event], mut calls: Box<dyn HostCalls>) -> Driven {
         for event in events {
             self.now = Some(event.time);
-            let step = match self.take(event) {
+            let step = match self.take(event, &mut *calls) {
                 Ok(Some(step)) => Ok(step),
                 Ok(None) => self.run(&mut *calls),
                 Err(error) => Err(error),
@@ -412,6 +470,46 @@ impl Guest for ScriptedGuest {
         (Ok(Step::Blocked), calls)
     }
 
+    /// See [`QUERIES`].
+    fn query(
+        &mut self,
+        name: &str,
+        _input: &Payload,
+        mut calls: Box<dyn HostCalls>,
+    ) -> Answered<Payload> {
+        let answer = match name {
+            "observed" => Ok(Ok(self.record())),
+            "now" => Ok(Ok(Payload::json(calls.now().0.to_string()))),
+            "command" => self
+                .start_timer(&mut *calls, 1)
+                .map(|_| Ok(self.record()))
+                .map_err(Error::from),
+            "trap" => Err(trap("the query trapped")),
+            _ => Ok(Err(no_such_handler("query", name, &QUERIES))),
+        };
+        (answer, calls)
+    }
+
+    /// Refuses the input `"bad"`, traps at `"trap"`, makes a command at `"command"`.
+    fn validate_update(
+        &mut self,
+        name: &str,
+        input: &Payload,
+        mut calls: Box<dyn HostCalls>,
+    ) -> Answered<()> {
+        let answer = match text(input).as_str() {
+            _ if !UPDATES.contains(&name) => Ok(Err(no_such_handler("update", name, &UPDATES))),
+            "\"bad\"" => Ok(Err(Failure::application("bad", "the input is bad"))),
+            "\"trap\"" => Err(trap("the validator trapped")),
+            "\"command\"" => self
+                .start_timer(&mut *calls, 1)
+                .map(|_| Ok(()))
+                .map_err(Error::from),
+            _ => Ok(Ok(())),
+        };
+        (answer, calls)
+    }
+
     fn batch_max(&self) -> usize {
         BATCH_MAX as usize
     }
@@ -419,6 +517,13 @@ impl Guest for ScriptedGuest {
     fn memory_bytes(&self) -> usize {
         let observed: usize = self.observed.iter().map(|text| text.len() + 24).sum();
         1024 + observed + self.operations.len() * 64
+    }
+}
+
+fn trap(message: &str) -> Error {
+    Error::Trap {
+        message: message.to_owned(),
+        backtrace: String::new(),
     }
 }
 

@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
-    ActivityTask, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord, Namespace,
-    RunKey, Seq, Timestamp, WorkflowId, WorkflowType,
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
+    Namespace, RunKey, Seq, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::store::{Batch, Error, FencingToken, ListQuery, TaskKey, TimerKey, Write};
@@ -19,6 +19,7 @@ pub(crate) struct State {
     current: BTreeMap<(Namespace, WorkflowId), RunKey>,
     history: BTreeMap<(RunKey, EventNumber), Chunk>,
     activities: BTreeMap<(RunKey, Seq), ActivityTask>,
+    updates: BTreeMap<(RunKey, u32), AdmittedUpdate>,
     timers: BTreeSet<TimerKey>,
     tasks: BTreeSet<TaskKey>,
     ready: BTreeSet<RunKey>,
@@ -84,6 +85,8 @@ impl State {
                 Write::PutExecution(_)
                 | Write::PutActivity(_)
                 | Write::DeleteActivity(..)
+                | Write::PutUpdate(_)
+                | Write::DeleteUpdate(..)
                 | Write::PutTimer(_)
                 | Write::DeleteTimer(_)
                 | Write::PutTask(_)
@@ -113,6 +116,10 @@ impl State {
                 self.activities.insert((task.run, task.seq), *task);
             }
             Write::DeleteActivity(run, seq) => drop(self.activities.remove(&(run, seq))),
+            Write::PutUpdate(update) => {
+                self.updates.insert((update.run, update.number), *update);
+            }
+            Write::DeleteUpdate(run, number) => drop(self.updates.remove(&(run, number))),
             Write::PutTimer(timer) => drop(self.timers.insert(timer)),
             Write::DeleteTimer(timer) => drop(self.timers.remove(&timer)),
             Write::PutTask(task) => drop(self.tasks.insert(task)),
@@ -185,6 +192,18 @@ impl State {
             .range(all)
             .map(|(_, task)| task.clone())
             .collect()
+    }
+
+    pub(crate) fn updates(&self, run: RunKey) -> Vec<AdmittedUpdate> {
+        self.updates
+            .range((run, 0)..=(run, u32::MAX))
+            .map(|(_, update)| update.clone())
+            .collect()
+    }
+
+    /// The number of the run's last event; 0 when it has none.
+    pub(crate) fn last_event(&self, run: RunKey) -> EventNumber {
+        EventNumber(self.next_event(run).0 - 1)
     }
 
     pub(crate) fn timers(

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
-    ActivityTask, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord, Namespace,
-    RunKey, Timestamp, WorkflowId, WorkflowType,
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
+    Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::Store;
@@ -256,6 +256,14 @@ impl Store for MemStore {
 
     fn activities(&self, run: RunKey) -> Result<Vec<ActivityTask>, Error> {
         self.read(|state| state.activities(run))
+    }
+
+    fn updates(&self, run: RunKey) -> Result<Vec<AdmittedUpdate>, Error> {
+        self.read(|state| state.updates(run))
+    }
+
+    fn last_event(&self, run: RunKey) -> Result<EventNumber, Error> {
+        self.read(|state| state.last_event(run))
     }
 
     fn timers(

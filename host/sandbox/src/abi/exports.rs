@@ -1,6 +1,7 @@
 //! The exports of a guest, found and checked once per instance.
 
-use steadfast_model::{Event, Payload};
+use steadfast_model::{Event, Failure, Payload};
+use steadfast_ports::guest::no_such_handler;
 use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance};
 
@@ -8,7 +9,7 @@ use super::lift::{DescriptionValue, StepValue};
 use super::lower::EventRef;
 use crate::fiber::at_once;
 use crate::state::State;
-use crate::trusted::{Export, ResumeParams, StartParams};
+use crate::trusted::{Export, Params, QueryParams, ResumeParams, StartParams, ValidateParams};
 
 /// Where a component keeps its exports.
 pub(crate) struct Indexes {
@@ -19,12 +20,18 @@ pub(crate) struct Indexes {
 /// How a run is begun and continued.
 pub(crate) enum Entry {
     /// The world `workflow`.
-    Reactive {
-        start: ComponentExportIndex,
-        resume: ComponentExportIndex,
-    },
+    Reactive(Reactive),
     /// The world `blocking-workflow`.
     Blocking { run: ComponentExportIndex },
+}
+
+/// The exports of the world `workflow`; the last two may be left out.
+#[derive(Clone, Copy)]
+pub(crate) struct Reactive {
+    start: ComponentExportIndex,
+    resume: ComponentExportIndex,
+    query: Option<ComponentExportIndex>,
+    validate_update: Option<ComponentExportIndex>,
 }
 
 impl Indexes {
@@ -33,10 +40,12 @@ impl Indexes {
         let find = |name| component.get_export_index(None, name);
         let entry = match find("run") {
             Some(run) if find("start").is_none() => Entry::Blocking { run },
-            _ => Entry::Reactive {
+            _ => Entry::Reactive(Reactive {
                 start: find("start")?,
                 resume: find("resume")?,
-            },
+                query: find("query"),
+                validate_update: find("validate-update"),
+            }),
         };
         Some(Self {
             describe: find("describe")?,
@@ -49,6 +58,8 @@ impl Indexes {
 pub(crate) struct Exports {
     start: Export<StartParams>,
     resume: Export<ResumeParams>,
+    query: Option<Export<QueryParams>>,
+    validate_update: Option<Export<ValidateParams>>,
 }
 
 impl Exports {
@@ -59,11 +70,16 @@ impl Exports {
     pub(crate) fn new(
         store: &mut Store<State>,
         instance: &Instance,
-        (start, resume): (ComponentExportIndex, ComponentExportIndex),
+        reactive: Reactive,
     ) -> wasmtime::Result<Self> {
-        let start = function(store, instance, start, "start")?;
-        let resume = function(store, instance, resume, "resume")?;
+        let start = function(store, instance, reactive.start, "start")?;
+        let resume = function(store, instance, reactive.resume, "resume")?;
+        let query = optional(store, instance, reactive.query, "query")?;
+        let validate_update =
+            optional(store, instance, reactive.validate_update, "validate-update")?;
         Ok(Self {
+            query,
+            validate_update,
             start: Export::new(start, store).map_err(|e| e.context("export `start`"))?,
             resume: Export::new(resume, store).map_err(|e| e.context("export `resume`"))?,
         })
@@ -80,6 +96,45 @@ impl Exports {
         input: &Payload,
     ) -> wasmtime::Result<StepValue> {
         self.start.call(store, (workflow_type, input.into()))
+    }
+
+    /// Calls `query`; a component without it has no queries.
+    ///
+    /// # Errors
+    /// The guest's trap, or the error of a host call.
+    pub(crate) fn query(
+        &self,
+        store: &mut Store<State>,
+        name: &str,
+        input: &Payload,
+    ) -> wasmtime::Result<Result<Payload, Failure>> {
+        let Some(query) = &self.query else {
+            return Ok(Err(no_such_handler("query", name, &[])));
+        };
+        let answer = query.call(store, (name, input.into()))?;
+        Ok(answer.map(Payload::from).map_err(Failure::from))
+    }
+
+    /// Calls `validate-update`; a component without it has no updates.
+    ///
+    /// # Errors
+    /// The guest's trap, or the error of a host call.
+    pub(crate) fn validate_update(
+        &self,
+        store: &mut Store<State>,
+        name: &str,
+        input: &Payload,
+    ) -> wasmtime::Result<Result<(), Failure>> {
+        let Some(validate) = &self.validate_update else {
+            return Ok(Err(no_such_handler("update", name, &[])));
+        };
+        let answer = validate.call(store, (name, input.into()))?;
+        Ok(answer.map_err(Failure::from))
+    }
+
+    /// The handlers that a description may name without them: neither, one or both.
+    pub(crate) fn missing(&self) -> (bool, bool) {
+        (self.query.is_none(), self.validate_update.is_none())
     }
 
     /// Calls `resume`.
@@ -113,6 +168,21 @@ fn view(event: &Event) -> Result<EventRef<'_>, NotDelivered> {
         number: event.number.0,
         kind: event.kind.name(),
     })
+}
+
+/// An export that a component may leave out.
+fn optional<P: Params>(
+    store: &mut Store<State>,
+    instance: &Instance,
+    index: Option<ComponentExportIndex>,
+    name: &str,
+) -> wasmtime::Result<Option<Export<P>>> {
+    let Some(index) = index else {
+        return Ok(None);
+    };
+    let function = function(store, instance, index, name)?;
+    let export = Export::new(function, store).map_err(|e| e.context(format!("export `{name}`")))?;
+    Ok(Some(export))
 }
 
 pub(crate) fn function(

@@ -4,13 +4,13 @@
 //! they lie in the guest's memory and nothing is allocated unless `settings` are given.
 
 use steadfast_model::limits::{LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
-use steadfast_model::{Millis, Seq};
+use steadfast_model::{Failure, Millis, Payload, Seq};
 use steadfast_ports::HostCalls;
 use steadfast_ports::guest::{ActivityCall, CallOptions, Stop};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, WasmList, WasmStr};
 
-use super::lift::{LevelArg, OptionsArg, PayloadArg, PayloadValue};
+use super::lift::{FailureValue, LevelArg, OptionsArg, PayloadArg, PayloadValue};
 use super::lower::{InfoValue, PayloadResult};
 use crate::limit::{SETTINGS_BYTES_MAX, SETTINGS_MAX};
 use crate::state::{Calls, State};
@@ -65,6 +65,10 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         },
     )?;
     markers.func_wrap("side-effect", side_effect)?;
+
+    linker
+        .instance(&name("updates"))?
+        .func_wrap("complete", complete)?;
 
     linker
         .instance(&name("clock"))?
@@ -169,6 +173,17 @@ fn side_effect(
     let ask = |calls: &mut dyn HostCalls| calls.side_effect(&name, value);
     let recorded = store.data_mut().ask("markers.side-effect", ask)?;
     Ok((recorded.into(),))
+}
+
+/// `updates.complete`.
+fn complete(
+    mut store: Context<'_>,
+    (update_id, outcome): (String, Result<PayloadValue, FailureValue>),
+) -> wasmtime::Result<()> {
+    let outcome = outcome.map(Payload::from).map_err(Failure::from);
+    store.data_mut().ask("updates.complete", |calls| {
+        calls.complete_update(&update_id, outcome)
+    })
 }
 
 /// `random.random-bytes`.

@@ -110,6 +110,15 @@ pub(crate) struct SignalRef<'a> {
     input: PayloadRef<'a>,
 }
 
+/// `events.update`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct UpdateRef<'a> {
+    id: &'a str,
+    name: &'a str,
+    input: PayloadRef<'a>,
+}
+
 /// `events.resolution`.
 #[derive(ComponentType, Lower)]
 #[component(record)]
@@ -128,6 +137,8 @@ pub(crate) enum EventKindRef<'a> {
     Signaled(SignalRef<'a>),
     #[component(name = "cancel-requested")]
     CancelRequested(&'a str),
+    #[component(name = "update-accepted")]
+    UpdateAccepted(UpdateRef<'a>),
 }
 
 /// `events.event`.
@@ -162,7 +173,18 @@ impl<'a> EventRef<'a> {
             EventKind::WorkflowExecutionCancelRequested { reason, .. } => {
                 EventKindRef::CancelRequested(reason)
             }
+            EventKind::WorkflowExecutionUpdateAccepted {
+                update_id,
+                name,
+                input,
+                identity: _,
+            } => EventKindRef::UpdateAccepted(UpdateRef {
+                id: update_id.as_str(),
+                name: name.as_str(),
+                input: input.into(),
+            }),
             EventKind::WorkflowExecutionStarted { .. }
+            | EventKind::WorkflowExecutionUpdateCompleted { .. }
             | EventKind::WorkflowExecutionCompleted { .. }
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }

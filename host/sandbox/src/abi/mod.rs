@@ -22,10 +22,11 @@ pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
 pub(crate) const WAITING: &str = "waiting";
 
 /// Interfaces with functions, and those functions.
-pub(crate) const FUNCTIONS: [(&str, &[&str]); 8] = [
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 9] = [
     ("activities", &["schedule", "cancel"]),
     ("timers", &["start", "cancel"]),
     ("markers", &["patched", "deprecate-patch", "side-effect"]),
+    ("updates", &["complete"]),
     ("clock", &["now"]),
     ("random", &["random-bytes"]),
     ("log", &["write"]),
@@ -43,7 +44,8 @@ pub(crate) const FUNCTIONS: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// Exports of the `workflow` world.
+/// Exports that a component of the `workflow` world must have. `query` and `validate-update` may
+/// be left out by one that describes no queries and updates.
 pub(crate) const EXPORTS: [&str; 3] = ["describe", "start", "resume"];
 
 /// Exports of the `blocking-workflow` world.

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use steadfast_model::command::LogLevel;
 use steadfast_model::{
-    ComponentDigest, Event, EventKind, EventNumber, Millis, Payload, RunId, Seq, Timestamp,
+    ComponentDigest, Event, EventKind, EventNumber, Failure, Millis, Payload, RunId, Seq, Timestamp,
 };
 use steadfast_ports::guest::{ActivityCall, CallOptions, Driven, RunInfo, Stop};
 use steadfast_ports::{Guest, Guests, HostCalls};
@@ -32,6 +32,13 @@ pub fn component_of(world: &str, core: &str) -> Vec<u8> {
     let world = resolve
         .select_world(&[package], Some(world))
         .expect("the world exists");
+    // A component may leave these two out; the encoder insists on what the world exports.
+    for name in ["query", "validate-update"] {
+        if !core.contains(&format!("(export \"{name}\")")) {
+            let exports = &mut resolve.worlds[world].exports;
+            exports.shift_remove(&wit_parser::WorldKey::Name(name.to_owned()));
+        }
+    }
     let mut module = wat::parse_str(core).expect("the module is valid text");
     wit_component::embed_component_metadata(
         &mut module,
@@ -215,6 +222,7 @@ pub enum Call {
     DeprecatePatch(String),
     /// `markers.side-effect`.
     SideEffect(String, Payload),
+    CompleteUpdate(String, Result<Payload, Failure>),
 }
 
 /// Host calls that remember everything.
@@ -306,6 +314,16 @@ impl HostCalls for Recorder {
         let recorded = Payload::json(format!("[{}]", value.data.len()));
         self.calls.push(Call::SideEffect(name.to_owned(), value));
         Ok(recorded)
+    }
+
+    fn complete_update(
+        &mut self,
+        update_id: &str,
+        outcome: Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        self.calls
+            .push(Call::CompleteUpdate(update_id.to_owned(), outcome));
+        Ok(())
     }
 
     fn now(&mut self) -> Timestamp {

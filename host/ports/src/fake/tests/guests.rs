@@ -82,6 +82,19 @@ impl HostCalls for Calls {
         Ok(value)
     }
 
+    fn complete_update(
+        &mut self,
+        update_id: &str,
+        outcome: Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        let outcome = match outcome {
+            Ok(result) => String::from_utf8_lossy(&result.data).into_owned(),
+            Err(failure) => format!("failed:{failure}"),
+        };
+        self.made.push(format!("complete {update_id}: {outcome}"));
+        Ok(())
+    }
+
     fn now(&mut self) -> Timestamp {
         Timestamp(self.now)
     }
