@@ -79,27 +79,6 @@ pub enum UpdateProgress {
     Unknown,
 }
 
-/// Where an update stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UpdateProgress {
-    /// It waits for the workflow's validator.
-    Admitted,
-    /// The validator let it in, and the activation that was told of it is over.
-    Accepted,
-    /// Its handler has ended.
-    Completed(UpdateOutcome),
-    /// Its handler has ended: the event holds the outcome.
-    CompletedAt(EventNumber),
-    /// The validator refused it. Nothing of it is kept.
-    Refused(Failure),
-    /// The run ended after it was accepted and before its handler did.
-    Abandoned,
-    /// The run ended before it was accepted.
-    Closed(Status),
-    /// The store failed: where it stands is unknown.
-    Unknown,
-}
-
 /// Why a caller did not get what it asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
