@@ -6,6 +6,7 @@
 pub mod activation;
 pub mod asking;
 mod calls;
+mod committed;
 mod driver;
 mod effects;
 pub mod error;
