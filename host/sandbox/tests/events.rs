@@ -19,7 +19,7 @@ fn mirror() -> Guestlet {
     Guestlet {
         resume: "(i32.store8 (i32.const 4096) (i32.const 1))
                  (i32.store (i32.const 4108) (local.get 0))
-                 (i32.store (i32.const 4112) (i32.mul (local.get 1) (i32.const 48)))
+                 (i32.store (i32.const 4112) (i32.mul (local.get 1) (i32.const 56)))
                  (i32.const 4096)"
             .to_owned(),
         ..Guestlet::default()
@@ -70,7 +70,7 @@ fn mirrored(kind: EventKind) -> Vec<u8> {
         panic!("{name}: {result:?}")
     };
     let bytes = payload.data;
-    assert_eq!(bytes.len(), 48);
+    assert_eq!(bytes.len(), 56);
     assert_eq!(
         (word(&bytes, 0), word(&bytes, 8)),
         (7, 2000),
@@ -128,7 +128,7 @@ fn several_events_are_delivered_together() {
     };
     let operations: Vec<u32> = payload
         .data
-        .chunks(48)
+        .chunks(56)
         .map(|bytes| word(bytes, 20))
         .collect();
     assert_eq!(operations, [1, 2, 3]);
