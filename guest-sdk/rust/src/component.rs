@@ -79,6 +79,7 @@ pub fn start(
     };
     run::with(|run| {
         run.now_ms.set(host::now_ms());
+        run.event.set(host::history_length());
         run.start((definition.run)(from_wire(input)));
         run.run_until_blocked();
         run.take_end().map_or(wire::Step::Blocked, end_to_wire)
@@ -97,6 +98,7 @@ pub fn resume(events: Vec<wire::Event>) -> wire::Step {
         assert!(run.is_open(), "only a run that is blocked is resumed");
         for event in events {
             run.now_ms.set(event.time_ms);
+            run.event.set(event.number);
             if let Err(UnknownOperation(number)) = deliver(run, event.kind) {
                 return wire::Step::UnknownOperation(number);
             }

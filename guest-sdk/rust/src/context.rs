@@ -290,6 +290,6 @@ impl Context {
     /// Returns the number of events in the history so far, counting the one being delivered.
     #[must_use]
     pub fn history_length(&self) -> u64 {
-        host::history_length()
+        run::with(|run| run.event.get())
     }
 }

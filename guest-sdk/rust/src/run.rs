@@ -38,6 +38,9 @@ enum Phase {
 pub(crate) struct Run {
     /// The time of the event being delivered, in milliseconds since the Unix epoch.
     pub(crate) now_ms: Cell<u64>,
+    /// The number of the event being delivered. Kept here, as the time is: the host would tell the
+    /// number of the last event of a batch.
+    pub(crate) event: Cell<u64>,
     pub(crate) executor: Executor,
     pub(crate) operations: Operations,
     pub(crate) signals: Signals,
@@ -54,6 +57,7 @@ thread_local! {
     static RUN: Run = const {
         Run {
             now_ms: Cell::new(0),
+            event: Cell::new(0),
             executor: Executor::new(),
             operations: Operations::new(),
             signals: Signals::new(),
@@ -164,5 +168,6 @@ impl Run {
         self.scopes.reset();
         self.handlers.reset();
         self.now_ms.set(0);
+        self.event.set(0);
     }
 }

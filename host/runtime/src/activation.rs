@@ -307,7 +307,7 @@ pub(crate) fn run_on(
             return (live, Err(foreign()));
         };
         batch.clear();
-        match calls.next_batch(batch_max, &mut batch) {
+        match calls.next_batch(batch_max, is_owed, &mut batch) {
             Ok(()) if batch.is_empty() => return (live, Ok(Step::Blocked)),
             Ok(()) => {}
             Err(error) => return (live, Err(error)),

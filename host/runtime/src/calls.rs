@@ -145,11 +145,18 @@ impl Calls {
     /// Moves to the events that the guest is told next: one, or in a replay up to `max` between
     /// which no command is recorded. Told these one by one, the guest would make the same calls
     /// at the same places, so nothing that the comparison would notice is lost.
-    pub(crate) fn next_batch(&mut self, max: usize, batch: &mut Vec<Event>) -> Result<(), Error> {
+    /// `is_owed`: what comes after the recorded commands is new to the code, and a command that
+    /// it makes then is recorded with the event at hand, so these events are told one by one.
+    pub(crate) fn next_batch(
+        &mut self,
+        max: usize,
+        is_owed: bool,
+        batch: &mut Vec<Event>,
+    ) -> Result<(), Error> {
         while self.deliveries.is_empty() && self.read_on()? {}
         self.find_command()?;
-        let is_replay = self.is_replaying() || self.is_muted;
-        let max = if is_replay { max.max(1) } else { 1 };
+        let is_new = is_owed && !self.is_replaying();
+        let max = if is_new { 1 } else { max.max(1) };
         let command = self.replay.next_command();
         while batch.len() < max
             && let Some(event) = self.deliveries.front()

@@ -7,16 +7,17 @@
     reason = "test code"
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use steadfast_model::command::Step;
 use steadfast_model::{
-    ActivityType, Event, EventKind, EventNumber, Namespace, Payload, RequestId, RunKey, SignalName,
-    Timestamp, WorkflowId, WorkflowType,
+    ActivityType, ComponentDigest, Event, EventKind, EventNumber, Namespace, Payload, RequestId,
+    RunKey, SignalName, Timestamp, WorkflowId, WorkflowType,
 };
 use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEntropy};
-use steadfast_ports::{Guests, Store};
+use steadfast_ports::guest::{Admitted, Driven, Error as GuestError, Fetch, Refusal};
+use steadfast_ports::{Guest, Guests, HostCalls, Store};
 use steadfast_runtime::activation::{Job, begin, perform};
 use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
 use steadfast_runtime::{Activities, Options, World, read_history, start};
@@ -149,6 +150,72 @@ async fn a_replay_from_the_store_gives_what_the_live_run_gave() {
         false,
     );
     assert_eq!(in_memory.expect("it replays").step, live);
+}
+
+/// A guest that takes many events at once and notes how many it got.
+struct Counting {
+    sizes: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Guests for Counting {
+    fn admit(&self, _bytes: &[u8]) -> Result<Admitted, Refusal> {
+        Err(Refusal::NotAComponent("not asked for".to_owned()))
+    }
+
+    fn instantiate(
+        &self,
+        _component: ComponentDigest,
+        _fetch: Fetch<'_>,
+    ) -> Result<Box<dyn Guest>, GuestError> {
+        Ok(Box::new(Self {
+            sizes: Arc::clone(&self.sizes),
+        }))
+    }
+}
+
+impl Guest for Counting {
+    fn start(&mut self, _: &str, _: &Payload, calls: Box<dyn HostCalls>) -> Driven {
+        (Ok(Step::Blocked), calls)
+    }
+
+    fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven {
+        self.sizes.lock().expect("one thread").push(events.len());
+        (Ok(Step::Blocked), calls)
+    }
+
+    fn batch_max(&self) -> usize {
+        100
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_code_has_not_answered_is_told_one_by_one() {
+    let recorded = record().await;
+    let started = recorded.history[0].clone();
+    let signals = recorded
+        .history
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::WorkflowExecutionSignaled { .. }));
+    let mut history = vec![started];
+    history.extend(signals.take(5).cloned());
+    for (number, event) in (1..).zip(&mut history) {
+        event.number = EventNumber(number);
+    }
+    for (is_owed, expected) in [(true, vec![1; 5]), (false, vec![5])] {
+        let sizes = Arc::new(Mutex::new(Vec::new()));
+        let guests = Counting {
+            sizes: Arc::clone(&sizes),
+        };
+        let fetch = || Ok(None);
+        let component = recorded.component();
+        let (live, result) = begin(&guests, component, &fetch, history.clone(), is_owed);
+        assert!(live.is_some(), "{result:?}");
+        assert_eq!(*sizes.lock().expect("one thread"), expected, "{is_owed}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,10 +15,12 @@ async fn busy(ctx: Context) -> Result<String, Failure> {
         .activity::<u32>("first", &ctx.random_range(1..=6))
         .start();
     ctx.sleep(Duration::from_millis(20)).await;
+    // In the middle of a batch the host is further on.
+    let length = ctx.history_length();
     let second: u32 = ctx.activity("second", &first.await?).await?;
     info!("second is {second}");
     Ok(format!(
-        "{uuid} {second} {} {:?}",
+        "{uuid} {second} {} {:?} {length}",
         ctx.random::<bool>(),
         ctx.now() - started
     ))

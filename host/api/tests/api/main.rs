@@ -7,6 +7,7 @@
     reason = "test code"
 )]
 
+mod activity;
 mod component;
 mod document;
 mod error;
