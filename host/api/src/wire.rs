@@ -5,6 +5,7 @@
 //! [`payload`]). Fields may be added to answers at any time, so readers ignore what they do not
 //! know; requests with unknown fields are refused, because they are typing errors.
 
+pub mod asking;
 pub mod component;
 pub mod event;
 pub mod event_model;
@@ -16,12 +17,16 @@ pub mod problem;
 pub mod task;
 pub mod time;
 
+pub use asking::{
+    QueryAnswer, QueryWorkflow, RejectCondition, UpdateStage, UpdateStatus, UpdateWithStart,
+    UpdateWorkflow, UpdatedWithStart, WaitFor,
+};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
     Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome,
-    PendingActivity, PendingTimer, SignalWorkflow, StartWorkflow, StartedWorkflow, Status,
-    TaskState, TerminateWorkflow,
+    PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartWorkflow, StartedWorkflow,
+    Status, TaskState, TerminateWorkflow,
 };
 pub use failure::{Failure, FailureKind, Frame, RetryState};
 pub use options::{ActivityOptions, RetryPolicy};

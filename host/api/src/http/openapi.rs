@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::http::{component, docs, execution, health, history, message, task};
+use crate::http::{asking, component, docs, execution, health, history, message, task};
 
 /// Every path; schemas follow from their bodies.
 #[derive(OpenApi)]
@@ -31,6 +31,10 @@ use crate::http::{component, docs, execution, health, history, message, task};
         message::cancel,
         message::terminate,
         message::unblock,
+        asking::query,
+        asking::update,
+        asking::update_result,
+        asking::update_with_start,
         history::result,
         history::history,
         task::poll,
