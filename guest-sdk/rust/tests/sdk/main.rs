@@ -8,6 +8,7 @@ mod activity;
 mod cancel;
 mod concurrency;
 mod description;
+mod handler;
 mod marker;
 mod run;
 mod scale;

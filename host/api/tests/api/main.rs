@@ -7,6 +7,7 @@
     reason = "test code"
 )]
 
+mod asking;
 mod component;
 mod document;
 mod error;
