@@ -71,6 +71,30 @@ impl RetryPolicy {
     }
 }
 
+/// What cancelling an activity does once a worker has it. One that no worker has is cancelled at
+/// once, unless it is abandoned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cancellation {
+    /// The worker is asked, and the workflow waits for what it says: the activity may still
+    /// complete.
+    #[default]
+    WaitCompleted,
+    /// The workflow goes on at once; the worker is told to stop.
+    TryCancel,
+    /// The workflow goes on at once; the activity runs on, and its outcome is dropped.
+    Abandon,
+}
+
+impl Cancellation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::WaitCompleted => "wait-completed",
+            Self::TryCancel => "try-cancel",
+            Self::Abandon => "abandon",
+        }
+    }
+}
+
 /// An activity that is not scheduled yet. Awaiting it schedules it and gives a
 /// `Result<T, Failure>`.
 ///
@@ -147,7 +171,8 @@ impl<T: Decode> Activity<T> {
         self
     }
 
-    /// Excludes failures with this code from retries; may be called several times.
+    /// Excludes failures with this code from retries; may be called several times. A timeout of
+    /// one attempt is `timeout:start-to-close` or `timeout:heartbeat`.
     pub fn non_retryable_code(self, code: impl Into<String>) -> Self {
         self.setting("non-retryable-code", code.into())
     }
@@ -165,6 +190,23 @@ impl<T: Decode> Activity<T> {
     /// Sets a line for people, shown beside the activity.
     pub fn summary(self, text: impl Into<String>) -> Self {
         self.setting("summary", text.into())
+    }
+
+    /// Sets what cancelling the activity does once a worker has it. Default:
+    /// [`Cancellation::WaitCompleted`].
+    pub fn cancellation(self, cancellation: Cancellation) -> Self {
+        self.setting("cancellation-type", String::from(cancellation.name()))
+    }
+
+    /// Runs the activity in the host's own process, without a task queue: for short functions
+    /// that the host was built with. An attempt that a crash interrupts is run again.
+    pub fn local(self) -> Self {
+        self.setting("local", String::from("true"))
+    }
+
+    /// Makes the activity wait for an operator when it would otherwise fail for good.
+    pub fn pause_when_exhausted(self) -> Self {
+        self.setting("on-exhausted", String::from("pause"))
     }
 
     fn setting(mut self, name: &str, value: String) -> Self {

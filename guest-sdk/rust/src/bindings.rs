@@ -22,6 +22,7 @@
 #![allow(clippy::allow_attributes_without_reason, reason = "generated")]
 #![allow(clippy::uninlined_format_args, reason = "generated")]
 #![allow(clippy::needless_pass_by_value, reason = "generated")]
+#![allow(clippy::collection_is_never_read, reason = "generated")]
 
 wit_bindgen::generate!({
     path: "../../wit/steadfast-workflow@0.1.0",

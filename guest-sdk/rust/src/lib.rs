@@ -71,7 +71,7 @@ mod timer;
 mod waiters;
 mod workflow;
 
-pub use activity::{Activity, ActivityHandle, RetryPolicy};
+pub use activity::{Activity, ActivityHandle, Cancellation, RetryPolicy};
 pub use cancel::Cancelled;
 pub use condition::WaitUntil;
 pub use context::Context;

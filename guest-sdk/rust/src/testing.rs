@@ -267,9 +267,14 @@ impl TestRun {
     /// Returns the outcome of a completed update.
     #[must_use]
     pub fn update_outcome(&self, id: &str) -> Option<Result<Payload, Failure>> {
-        self.calls().into_iter().find_map(|call| match call {
-            Call::CompleteUpdate(found, outcome) if found == id => Some(outcome),
-            _ => None,
+        self.calls().into_iter().find_map(|call| {
+            if let Call::CompleteUpdate(found, outcome) = call
+                && found == id
+            {
+                Some(outcome)
+            } else {
+                None
+            }
         })
     }
 

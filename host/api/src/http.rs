@@ -1,5 +1,6 @@
 //! The routes: one file per resource.
 
+mod activity;
 mod asking;
 mod component;
 mod docs;
@@ -72,6 +73,17 @@ fn resources() -> Router<Api> {
         .route("/cancel", post(message::cancel))
         .route("/terminate", post(message::terminate))
         .route("/unblock", post(message::unblock))
+        .route(
+            "/activities/{activity_id}/complete",
+            post(activity::complete),
+        )
+        .route("/activities/{activity_id}/fail", post(activity::fail))
+        .route("/activities/{activity_id}/cancel", post(activity::cancel))
+        .route(
+            "/activities/{activity_id}/heartbeat",
+            post(activity::heartbeat),
+        )
+        .route("/activity-operations", post(activity::operate))
         .route("/result", get(history::result))
         .route("/history", get(history::history));
     Router::new()
@@ -94,6 +106,11 @@ fn resources() -> Router<Api> {
         .route("/tasks/complete", post(task::complete))
         .route("/tasks/fail", post(task::fail))
         .route("/tasks/batch", post(task::batch))
+        .route("/tasks/defer", post(task::defer))
+        .route(
+            "/namespaces/{namespace}/dead-letters",
+            get(activity::dead_letters),
+        )
 }
 
 async fn unknown_route(method: Method, uri: Uri) -> Failed {

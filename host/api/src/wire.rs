@@ -5,6 +5,7 @@
 //! [`payload`]). Fields may be added to answers at any time, so readers ignore what they do not
 //! know; requests with unknown fields are refused, because they are typing errors.
 
+pub mod activity;
 pub mod asking;
 pub mod component;
 pub mod event;
@@ -17,6 +18,10 @@ pub mod problem;
 pub mod task;
 pub mod time;
 
+pub use activity::{
+    ActivityDetails, ActivityOperation, CompleteActivity, DeadLetter, DeadLetterList, FailActivity,
+    OperateActivities, OperatedActivities, Reason, ResetActivity, Unpause, UpdateOptions,
+};
 pub use asking::{
     QueryAnswer, QueryWorkflow, RejectCondition, UpdateStage, UpdateStatus, UpdateWithStart,
     UpdateWorkflow, UpdatedWithStart, WaitFor,
@@ -24,17 +29,17 @@ pub use asking::{
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
-    Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome,
+    Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome, Paused,
     PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartWorkflow, StartedWorkflow,
     Status, TaskState, TerminateWorkflow,
 };
-pub use failure::{Failure, FailureKind, Frame, RetryState};
-pub use options::{ActivityOptions, RetryPolicy};
+pub use failure::{Attribute, Failure, FailureKind, Frame, RetryState};
+pub use options::{ActivityOptions, Cancellation, RetryPolicy};
 pub use payload::{Json, Payload};
 pub use problem::Problem;
 pub use task::{
-    CompleteTask, FailTask, HeartbeatAnswer, HeartbeatTask, PollTasks, PolledTasks, Task,
-    TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,
+    CompleteTask, DeferTask, FailTask, HeartbeatAnswer, HeartbeatTask, PollTasks, PolledTasks,
+    Task, TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,
 };
 pub use time::Time;
 

@@ -19,6 +19,8 @@ use steadfast_model::{
 };
 
 use crate::draft::Draft;
+use crate::operate::{Operation, Report, Which};
+use crate::options::Refused;
 use crate::state::{Inapplicable, Pending, State};
 
 /// A run with its pending activities.
@@ -146,6 +148,31 @@ pub enum Request {
         /// Why; a cancelled frame outermost means that it stopped because it was asked to.
         failure: Failure,
     },
+    /// A worker's attempt goes on elsewhere and is reported by its token or id.
+    DeferActivity {
+        /// The activity.
+        seq: Seq,
+        /// The attempt it worked on.
+        attempt: u32,
+    },
+    /// Somebody who knows only an activity's id says how its current attempt stands.
+    ReportActivity {
+        /// The user's name of the activity, or its number.
+        activity_id: String,
+        /// What is said.
+        report: Report,
+    },
+    /// An operator does something to pending activities.
+    OperateActivities {
+        /// To which.
+        which: Which,
+        /// What.
+        operation: Operation,
+        /// Who; may be empty.
+        identity: String,
+        /// Where random delays come from.
+        seed: [u8; 32],
+    },
     /// The guest ran until it blocked or ended.
     Yield {
         /// What it asked for, in order.
@@ -166,6 +193,15 @@ pub enum Rejection {
     /// There is no such pending activity: it has ended, or never was.
     #[error("activity {0} is not pending: it has ended or was never scheduled")]
     NoSuchActivity(Seq),
+    /// There is no pending activity of this id.
+    #[error("no activity with the id {0:?} is pending: it has ended or was never scheduled")]
+    NoSuchActivityId(String),
+    /// A cancellation is confirmed that the workflow did not ask for.
+    #[error("activity {0} cannot be reported as cancelled: its workflow did not ask for that")]
+    CancelNotRequested(Seq),
+    /// Changed options make no sense.
+    #[error("the activity's options: {0}")]
+    BadOptions(Refused),
     /// No worker has this attempt: it timed out, was taken back, or another attempt runs now.
     #[error("attempt {given} of activity {seq} is not running (the current attempt is {current})")]
     StaleAttempt {
@@ -281,6 +317,7 @@ impl Execution {
     /// When an invariant is broken.
     pub fn check(&self) {
         self.state.check();
+        let owned = self.tasks.values().filter(|t| !t.control.is_abandoned);
         let pending = self
             .state
             .pending
@@ -288,7 +325,7 @@ impl Execution {
             .filter(|(_, p)| matches!(p, Pending::Activity { .. }))
             .map(|(seq, _)| seq);
         assert!(
-            pending.eq(self.tasks.keys()),
+            pending.eq(owned.map(|task| &task.seq)),
             "pending activities and their tasks differ"
         );
         assert!(
@@ -373,7 +410,10 @@ pub fn decide(
         | Request::ReleaseActivity { .. }
         | Request::Heartbeat { .. }
         | Request::CompleteActivity { .. }
-        | Request::FailActivity { .. } => draft.activity(request, now)?,
+        | Request::FailActivity { .. }
+        | Request::DeferActivity { .. }
+        | Request::ReportActivity { .. }
+        | Request::OperateActivities { .. } => draft.activity(request, now)?,
     }
     Ok(draft.decision)
 }

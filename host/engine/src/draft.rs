@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use steadfast_model::activity::TaskState;
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
-    ActivityTask, Event, EventKind, EventNumber, Failure, FailureKind, Frame, Seq, Timestamp,
-    UpdateId,
+    ActivityTask, Cancellation, Control, Event, EventKind, EventNumber, Failure, FailureKind,
+    Frame, Payload, Seq, Timestamp, UpdateId,
 };
 
 use crate::activity::{self, Outcome};
@@ -72,9 +72,12 @@ impl<'e> Draft<'e> {
             .extend(admitted.map(UpdateChange::Remove));
     }
 
-    /// Ends an activity with its closing event.
-    fn end_activity(&mut self, kind: EventKind, seq: Seq, at: Timestamp) {
-        self.record(kind, at);
+    /// Ends an activity with its closing event. One that its workflow has given up ends without:
+    /// its cancellation is recorded already.
+    pub(crate) fn end_activity(&mut self, kind: EventKind, seq: Seq, at: Timestamp) {
+        if !self.task(seq).is_some_and(|task| task.control.is_abandoned) {
+            self.record(kind, at);
+        }
         self.ended.insert(seq);
         self.decision.tasks.push(TaskChange::Remove(seq));
     }
@@ -87,6 +90,14 @@ impl<'e> Draft<'e> {
             Some(task) => task.as_ref(),
             None => self.execution.tasks.get(&seq),
         }
+    }
+
+    /// All pending activities.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = &ActivityTask> {
+        self.execution
+            .tasks
+            .keys()
+            .filter_map(|seq| self.task(*seq))
     }
 
     fn is_timer_pending(&self, seq: Seq) -> bool {
@@ -148,6 +159,7 @@ impl<'e> Draft<'e> {
                     last_failure: None,
                     heartbeat_details: None,
                     cancel_requested: false,
+                    control: Control::default(),
                 };
                 self.put(task);
             }
@@ -186,24 +198,43 @@ impl<'e> Draft<'e> {
     }
 
     /// An activity that no worker has is cancelled at once; a running one is told with its next
-    /// heartbeat and ends when its worker says so. An activity that has ended stays as it is.
+    /// heartbeat and ends when its worker says so, or at once if its options want that. An
+    /// abandoned one runs on, but its workflow has its answer. An activity that has ended stays as
+    /// it is.
     fn cancel_activity(&mut self, seq: Seq, at: Timestamp) {
         let Some(task) = self.task(seq).cloned() else {
             return;
         };
-        if task.cancel_requested {
+        if task.cancel_requested || task.control.is_abandoned {
             return;
         }
         self.record(EventKind::ActivityTaskCancelRequested { seq }, at);
-        if matches!(task.state, TaskState::Started { .. }) {
-            let task = ActivityTask {
-                cancel_requested: true,
-                ..task
-            };
-            self.put(task);
-        } else {
-            self.cancel_unowned(&task, "cancelled while no worker had it", at);
+        let is_started = matches!(task.state, TaskState::Started { .. });
+        match task.options.cancellation {
+            Cancellation::Abandon => self.abandon(task, at),
+            Cancellation::TryCancel if is_started => {
+                self.cancel_unowned(&task, "cancelled; its worker is told", at);
+            }
+            Cancellation::WaitCompleted if is_started => {
+                let task = ActivityTask {
+                    cancel_requested: true,
+                    ..task
+                };
+                self.put(task);
+            }
+            Cancellation::TryCancel | Cancellation::WaitCompleted => {
+                self.cancel_unowned(&task, "cancelled while no worker had it", at);
+            }
         }
+    }
+
+    /// The workflow is answered; the activity runs on.
+    fn abandon(&mut self, mut task: ActivityTask, at: Timestamp) {
+        let failure = activity::of_activity(&task, Failure::canceled("abandoned; it runs on"));
+        let seq = task.seq;
+        self.record(EventKind::ActivityTaskCanceled { seq, failure }, at);
+        task.control.is_abandoned = true;
+        self.put(task);
     }
 
     /// Ends an activity whose cancellation no worker is left to answer.
@@ -213,7 +244,7 @@ impl<'e> Draft<'e> {
         self.end_activity(EventKind::ActivityTaskCanceled { seq, failure }, seq, at);
     }
 
-    fn put(&mut self, task: ActivityTask) {
+    pub(crate) fn put(&mut self, task: ActivityTask) {
         self.changed.insert(task.seq, Some(task.clone()));
         self.decision.tasks.push(TaskChange::Put(task));
     }
@@ -231,7 +262,8 @@ impl<'e> Draft<'e> {
             }
             Request::ClaimActivity { seq, worker } => {
                 let task = self.pending_task(seq)?;
-                if !matches!(task.state, TaskState::Ready { .. }) {
+                let is_ready = matches!(task.state, TaskState::Ready { .. });
+                if !is_ready || task.control.paused.is_some() {
                     return Err(Rejection::NotReady(seq));
                 }
                 let state = TaskState::Started {
@@ -245,6 +277,8 @@ impl<'e> Draft<'e> {
                 let task = self.pending_task(seq)?;
                 match &task.state {
                     TaskState::Started { worker: w, .. } if *w != worker => {}
+                    // It runs elsewhere: its worker is not needed.
+                    TaskState::Started { .. } if task.control.is_deferred => {}
                     TaskState::Started { .. } if task.cancel_requested => {
                         self.cancel_unowned(&task, "cancelled; its worker was lost", now);
                     }
@@ -262,12 +296,8 @@ impl<'e> Draft<'e> {
                 attempt,
                 details,
             } => {
-                let mut task = self.started_task(seq, attempt)?;
-                if let TaskState::Started { heartbeat, .. } = &mut task.state {
-                    *heartbeat = now.max(*heartbeat);
-                }
-                task.heartbeat_details = details.or(task.heartbeat_details);
-                self.put(task);
+                let task = self.started_task(seq, attempt)?;
+                self.beat(task, details, now);
             }
             Request::CompleteActivity {
                 seq,
@@ -275,19 +305,7 @@ impl<'e> Draft<'e> {
                 result,
             } => {
                 let task = self.started_task(seq, attempt)?;
-                let started_at = match &task.state {
-                    TaskState::Started { since, .. } => *since,
-                    TaskState::Ready { .. } | TaskState::Backoff { .. } => now,
-                };
-                let worker = activity::worker(&task);
-                let kind = EventKind::ActivityTaskCompleted {
-                    seq,
-                    result,
-                    attempt,
-                    worker,
-                    started_at,
-                };
-                self.end_activity(kind, seq, now);
+                self.complete(&task, result, now);
             }
             Request::FailActivity {
                 seq,
@@ -295,17 +313,19 @@ impl<'e> Draft<'e> {
                 failure,
             } => {
                 let task = self.started_task(seq, attempt)?;
-                let is_canceled = failure
-                    .outer()
-                    .is_some_and(|f| f.kind == FailureKind::Canceled);
-                if is_canceled && task.cancel_requested {
-                    let failure = activity::of_activity(&task, failure);
-                    self.end_activity(EventKind::ActivityTaskCanceled { seq, failure }, seq, now);
-                } else {
-                    let failure = unless_unasked_cancel(failure, is_canceled);
-                    self.outcome(activity::fail(&task, &failure, now), seq, now);
-                }
+                self.fail(&task, failure, now);
             }
+            Request::DeferActivity { seq, attempt } => self.defer(seq, attempt)?,
+            Request::ReportActivity {
+                activity_id,
+                report,
+            } => self.report(&activity_id, report, now)?,
+            Request::OperateActivities {
+                which,
+                operation,
+                identity,
+                seed,
+            } => self.operate(&which, &operation, &identity, seed, now)?,
             Request::Signal { .. }
             | Request::Cancel { .. }
             | Request::Terminate { .. }
@@ -316,6 +336,49 @@ impl<'e> Draft<'e> {
             | Request::Yield { .. } => {}
         }
         Ok(())
+    }
+
+    /// A sign of life. Details are kept until newer ones come.
+    pub(crate) fn beat(
+        &mut self,
+        mut task: ActivityTask,
+        details: Option<Payload>,
+        now: Timestamp,
+    ) {
+        if let TaskState::Started { heartbeat, .. } = &mut task.state {
+            *heartbeat = now.max(*heartbeat);
+        }
+        task.heartbeat_details = details.or(task.heartbeat_details);
+        self.put(task);
+    }
+
+    pub(crate) fn complete(&mut self, task: &ActivityTask, result: Payload, now: Timestamp) {
+        let started_at = match &task.state {
+            TaskState::Started { since, .. } => *since,
+            TaskState::Ready { .. } | TaskState::Backoff { .. } => now,
+        };
+        let kind = EventKind::ActivityTaskCompleted {
+            seq: task.seq,
+            result,
+            attempt: task.shown_attempt(),
+            worker: activity::worker(task),
+            started_at,
+        };
+        self.end_activity(kind, task.seq, now);
+    }
+
+    pub(crate) fn fail(&mut self, task: &ActivityTask, failure: Failure, now: Timestamp) {
+        let seq = task.seq;
+        let is_canceled = failure
+            .outer()
+            .is_some_and(|f| f.kind == FailureKind::Canceled);
+        if is_canceled && task.cancel_requested {
+            let failure = activity::of_activity(task, failure);
+            self.end_activity(EventKind::ActivityTaskCanceled { seq, failure }, seq, now);
+        } else {
+            let failure = unless_unasked_cancel(failure, is_canceled);
+            self.outcome(activity::fail(task, &failure, now), seq, now);
+        }
     }
 
     fn outcome(&mut self, outcome: Outcome, seq: Seq, now: Timestamp) {
@@ -332,7 +395,7 @@ impl<'e> Draft<'e> {
     }
 
     /// The task, if `attempt` is the one that a worker has.
-    fn started_task(&self, seq: Seq, attempt: u32) -> Result<ActivityTask, Rejection> {
+    pub(crate) fn started_task(&self, seq: Seq, attempt: u32) -> Result<ActivityTask, Rejection> {
         let task = self.pending_task(seq)?;
         let is_started = matches!(task.state, TaskState::Started { .. });
         if task.attempt == attempt && is_started {

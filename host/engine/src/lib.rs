@@ -16,6 +16,7 @@ extern crate std;
 pub mod activity;
 pub mod decide;
 mod draft;
+pub mod operate;
 pub mod options;
 pub mod random;
 pub mod replay;

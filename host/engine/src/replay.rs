@@ -56,6 +56,10 @@ pub enum Matched {
 
 /// What became of the completion of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives for a moment, on the stack"
+)]
 pub enum Completion {
     /// It is the recorded one.
     Replayed,

@@ -19,6 +19,12 @@ use crate::time::Timestamp;
 /// The format that this build writes.
 pub const FORMAT: u8 = 1;
 
+/// For fields that were appended: what they do not say is not written, so that values without
+/// them have the same bytes as before.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Why stored bytes could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {

@@ -37,9 +37,35 @@ pub enum FailureKind {
     /// An activity failed; the next frame says why.
     #[n(5)]
     Activity,
+    /// A child workflow failed; the next frame says why.
+    #[n(6)]
+    ChildWorkflow,
+    /// A reset made the run give up what it waited for.
+    #[n(7)]
+    ResetWorkflow,
+    /// An operation of another service failed; the next frame says why.
+    #[n(8)]
+    NexusOperation,
+    /// The handler of an operation failed; the next frame says why.
+    #[n(9)]
+    NexusHandler,
 }
 
 impl FailureKind {
+    /// Every kind, in the order of the stored numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Application,
+        Self::Timeout,
+        Self::Canceled,
+        Self::Terminated,
+        Self::Server,
+        Self::Activity,
+        Self::ChildWorkflow,
+        Self::ResetWorkflow,
+        Self::NexusOperation,
+        Self::NexusHandler,
+    ];
+
     /// The name used by the API and the CLI.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -50,22 +76,17 @@ impl FailureKind {
             Self::Terminated => "terminated",
             Self::Server => "server",
             Self::Activity => "activity",
+            Self::ChildWorkflow => "child-workflow",
+            Self::ResetWorkflow => "reset-workflow",
+            Self::NexusOperation => "nexus-operation",
+            Self::NexusHandler => "nexus-handler",
         }
     }
 
     /// The kind of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [
-            Self::Application,
-            Self::Timeout,
-            Self::Canceled,
-            Self::Terminated,
-            Self::Server,
-            Self::Activity,
-        ]
-        .into_iter()
-        .find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -77,6 +98,10 @@ pub const SCHEDULE_TO_START: &str = "schedule-to-start";
 pub const SCHEDULE_TO_CLOSE: &str = "schedule-to-close";
 /// Code of a timeout frame: the worker stopped sending heartbeats.
 pub const HEARTBEAT: &str = "heartbeat";
+
+/// What a retry policy writes before the code of a timeout that is not to be retried:
+/// `timeout:start-to-close`, `timeout:heartbeat`.
+pub const TIMEOUT_PREFIX: &str = "timeout:";
 
 /// One link of a failure chain.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
@@ -103,9 +128,44 @@ pub struct Frame {
     /// Structured details.
     #[n(6)]
     pub details: Option<Payload>,
+    /// Further facts by name, such as `identity`, `source` or `activity-id`: what other systems
+    /// know about a failure and a frame has no field for.
+    #[cbor(n(7), skip_if = "crate::codec::is_default")]
+    pub attributes: Vec<(String, String)>,
+    /// Message and stack trace in a form that only their owner can read; the frame's own message
+    /// is a placeholder then.
+    #[n(8)]
+    pub encoded_attributes: Option<Payload>,
 }
 
 impl Frame {
+    /// The further fact of that name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The frame with one more fact.
+    #[must_use]
+    pub fn with_attribute(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.attributes.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Bytes that the frame adds to whatever holds it.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let payload = |payload: &Option<Payload>| payload.as_ref().map_or(0, Payload::size_bytes);
+        let attributes = self.attributes.iter();
+        self.message.len()
+            + self.code.len()
+            + self.stack_trace.len()
+            + payload(&self.details)
+            + payload(&self.encoded_attributes)
+            + attributes.map(|(k, v)| k.len() + v.len()).sum::<usize>()
+    }
+
     /// A frame with a message and a code, and nothing else.
     #[must_use]
     pub fn new(kind: FailureKind, code: &str, message: impl Into<String>) -> Self {
@@ -117,6 +177,8 @@ impl Frame {
             next_retry_delay: Millis::ZERO,
             stack_trace: String::new(),
             details: None,
+            attributes: Vec::new(),
+            encoded_attributes: None,
         }
     }
 }
@@ -190,15 +252,7 @@ impl Failure {
     /// Bytes that the failure adds to whatever holds it.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        self.0
-            .iter()
-            .map(|f| {
-                f.message.len()
-                    + f.code.len()
-                    + f.stack_trace.len()
-                    + f.details.as_ref().map_or(0, Payload::size_bytes)
-            })
-            .sum()
+        self.0.iter().map(Frame::size_bytes).sum()
     }
 
     /// The failure without details and with texts cut to `bytes` in all, for records that keep
@@ -212,6 +266,8 @@ impl Failure {
         let mut frames = self.0.clone();
         for frame in &mut frames {
             frame.details = None;
+            frame.attributes = Vec::new();
+            frame.encoded_attributes = None;
             cut_to(&mut frame.message, each);
             cut_to(&mut frame.code, each);
             cut_to(&mut frame.stack_trace, each);
@@ -267,12 +323,29 @@ pub enum RetryState {
     /// The policy's attempts are used up.
     #[n(4)]
     MaximumAttemptsReached,
+    /// There is no retry policy.
+    #[n(5)]
+    RetryPolicyNotSet,
+    /// The host failed.
+    #[n(6)]
+    InternalServerError,
     /// Cancellation was requested.
     #[n(7)]
     CancelRequested,
 }
 
 impl RetryState {
+    /// Every state, in the order of the stored numbers.
+    pub const ALL: [Self; 7] = [
+        Self::InProgress,
+        Self::NonRetryableFailure,
+        Self::Timeout,
+        Self::MaximumAttemptsReached,
+        Self::RetryPolicyNotSet,
+        Self::InternalServerError,
+        Self::CancelRequested,
+    ];
+
     /// The name used by the API and the CLI.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -281,8 +354,16 @@ impl RetryState {
             Self::NonRetryableFailure => "non-retryable-failure",
             Self::Timeout => "timeout",
             Self::MaximumAttemptsReached => "maximum-attempts-reached",
+            Self::RetryPolicyNotSet => "retry-policy-not-set",
+            Self::InternalServerError => "internal-server-error",
             Self::CancelRequested => "cancel-requested",
         }
+    }
+
+    /// The state of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 

@@ -24,7 +24,7 @@ pub mod retry;
 pub mod time;
 pub mod update;
 
-pub use activity::{ActivityOptions, ActivityTask, TaskState};
+pub use activity::{ActivityOptions, ActivityTask, Cancellation, Control, Paused, TaskState};
 pub use command::Command;
 pub use component::{ComponentDescription, ComponentRecord};
 pub use event::{Event, EventKind};

@@ -18,10 +18,10 @@ use steadfast_model::codec::{Chunk, encode};
 use steadfast_model::component::{MessageDescription, WorkflowDescription};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
-    ActivityOptions, ActivityTask, ActivityType, ComponentDescription, ComponentDigest,
-    ComponentRecord, Event, EventKind, EventNumber, ExecutionRecord, Failure, FailureKind, Frame,
-    Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState, RunId, RunKey, Seq, SignalName,
-    Status, TaskQueue, TaskState, Timestamp, WorkflowId, WorkflowType,
+    ActivityOptions, ActivityTask, ActivityType, Cancellation, ComponentDescription,
+    ComponentDigest, ComponentRecord, Control, Event, EventKind, EventNumber, ExecutionRecord,
+    Failure, FailureKind, Frame, Millis, Namespace, Paused, Payload, RequestId, RetryState, RunId,
+    RunKey, Seq, SignalName, Status, TaskQueue, TaskState, Timestamp, WorkflowId, WorkflowType,
 };
 
 fn name<T: std::str::FromStr>(text: &str) -> T {
@@ -39,14 +39,11 @@ fn failure() -> Failure {
 
 fn options() -> ActivityOptions {
     ActivityOptions {
-        task_queue: name::<TaskQueue>("queue"),
         activity_id: "id".to_owned(),
         schedule_to_close: Some(Millis(1)),
-        schedule_to_start: None,
-        start_to_close: Millis(60_000),
         heartbeat: Some(Millis(5)),
-        retry: RetryPolicy::default(),
-        summary: String::new(),
+        cancellation: Cancellation::TryCancel,
+        ..ActivityOptions::on(name::<TaskQueue>("queue"))
     }
 }
 
@@ -147,6 +144,21 @@ fn seeds() -> Vec<Vec<u8>> {
         },
         last_failure: Some(failure()),
         heartbeat_details: Some(Payload::json("1")),
+        control: Control {
+            paused: Some(Paused {
+                at: Timestamp(9),
+                reason: "r".to_owned(),
+                identity: "i".to_owned(),
+                parked: Some(RetryState::Timeout),
+            }),
+            reset_requested: true,
+            is_deferred: true,
+            attempts_forgotten: 3,
+            limits_since: Some(Timestamp(8)),
+            last_failed_at: Some(Timestamp(9)),
+            original_options: Some(Box::new(options())),
+            is_abandoned: true,
+        },
         cancel_requested: true,
     };
     let execution = ExecutionRecord {

@@ -302,7 +302,11 @@ impl Handle {
         let mut follower = self.shared.follow_update(run, update_id);
         let progress = match self.shared.call(run, input).await? {
             Answer::Update(Some(progress)) => progress,
-            Answer::Update(None) | Answer::Done | Answer::Task(_) | Answer::Heartbeat { .. } => {
+            Answer::Update(None)
+            | Answer::Done
+            | Answer::Task(_)
+            | Answer::Count(_)
+            | Answer::Heartbeat(_) => {
                 return Err(Error::NotFound {
                     what: "update",
                     name: update_id.to_string(),

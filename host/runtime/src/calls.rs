@@ -322,7 +322,7 @@ impl HostCalls for Calls {
         }
         let activity_type = ActivityType::new(call.activity_type)
             .map_err(|error| Stop::Invalid(error.to_string()))?;
-        let options = normalise(&given(call.options), &self.task_queue).map_err(|error| {
+        let options = normalise(&given(call.options), &self.task_queue, None).map_err(|error| {
             Stop::Invalid(format!("options of activity {activity_type}: {error}"))
         })?;
         let input = Payload::encoded(call.encoding, call.input.to_vec());

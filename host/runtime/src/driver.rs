@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -421,11 +421,13 @@ impl Shared {
         let cancellation = CancellationToken::new();
         lock(&self.running).insert((run, seq, attempt), cancellation.clone());
         let shared = self.clone();
+        let is_deferred = Arc::new(AtomicBool::new(false));
         self.tokio.spawn(async move {
             let context = ActivityContext {
                 assignment: Arc::new(assignment),
                 cancellation: cancellation.clone(),
                 shard: sender.clone(),
+                is_deferred: is_deferred.clone(),
             };
             let result = tokio::select! {
                 biased;
@@ -434,6 +436,7 @@ impl Shared {
             };
             lock(&shared.running).remove(&(run, seq, attempt));
             let request = Box::new(match result {
+                _ if is_deferred.load(Ordering::Acquire) => Request::DeferActivity { seq, attempt },
                 Ok(result) => Request::CompleteActivity {
                     seq,
                     attempt,

@@ -169,6 +169,9 @@ impl Shard {
             let TaskState::Ready { since } = &task.state else {
                 continue;
             };
+            if task.control.paused.is_some() {
+                continue;
+            }
             if self.is_local(task) {
                 let worker = self.worker.clone();
                 if let Some(assignment) = self.claim(run, seq, worker, now) {
@@ -206,7 +209,7 @@ impl Shard {
 
     /// True for a task that this process runs itself.
     pub(crate) fn is_local(&self, task: &ActivityTask) -> bool {
-        self.options.local_activities.contains(&task.activity_type)
+        task.options.is_local || self.options.local_activities.contains(&task.activity_type)
     }
 
     /// Attempts of a process that is gone wait again; attempts of this one that are not known to
@@ -217,6 +220,8 @@ impl Shard {
             .tasks
             .values()
             .filter(|task| match &task.state {
+                // It goes on elsewhere, whatever became of its worker.
+                TaskState::Started { .. } if task.control.is_deferred => false,
                 TaskState::Started { worker, .. } => {
                     let id = (task.run, task.seq, task.attempt);
                     let is_running = *worker == self.worker && self.running.contains(&id);

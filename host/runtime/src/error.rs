@@ -123,6 +123,13 @@ impl From<CallError> for Error {
                 | Rejection::TooManyUpdatesInFlight
                 | Rejection::UpdatesTooLarge),
             ) => Self::LimitReached(rejection.to_string()),
+            CallError::Rejected(Rejection::NoSuchActivityId(name)) => Self::NotFound {
+                what: "pending activity",
+                name,
+            },
+            CallError::Rejected(
+                rejection @ (Rejection::CancelNotRequested(_) | Rejection::BadOptions(_)),
+            ) => Self::Invalid(rejection.to_string()),
             CallError::Rejected(rejection) => Self::TaskGone(rejection.to_string()),
             CallError::Conflict(text) | CallError::Unavailable(text) => Self::Unavailable(text),
         }

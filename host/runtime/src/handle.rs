@@ -490,6 +490,13 @@ impl Handle {
         }
     }
 
+    /// What random choices of one request follow from.
+    pub(crate) fn seed(&self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        self.entropy.fill(&mut seed);
+        seed
+    }
+
     pub(crate) fn random_name(&self) -> String {
         let mut bytes = [0; 16];
         self.entropy.fill(&mut bytes);

@@ -6,6 +6,7 @@
 pub mod activation;
 pub mod asking;
 mod calls;
+mod committed;
 mod driver;
 mod effects;
 pub mod error;
@@ -15,6 +16,7 @@ mod host;
 pub mod local;
 pub mod message;
 mod metadata;
+pub mod operating;
 mod query;
 pub mod reading;
 mod recorded;
@@ -39,6 +41,8 @@ pub use worker::TaskToken;
 /// Ports and model types that appear in this crate's interface, for crates that may depend on the
 /// runtime only.
 pub mod reexport {
+    pub use steadfast_engine::operate;
+    pub use steadfast_engine::options::Patch;
     pub use steadfast_ports::guest::Refusal;
     pub use steadfast_ports::store::ListQuery;
 }

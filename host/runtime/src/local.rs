@@ -5,12 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use steadfast_engine::decide::Request;
-use steadfast_model::{ActivityType, Failure, Payload, Seq};
+use steadfast_model::{ActivityType, Failure, Payload, RunKey, Seq};
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{Assignment, Input};
+use crate::worker::TaskToken;
 
 type Run = dyn Fn(ActivityContext, Payload) -> Outcome + Send + Sync;
 type Outcome = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -67,13 +69,14 @@ pub struct ActivityContext {
     pub(crate) assignment: Arc<Assignment>,
     pub(crate) cancellation: CancellationToken,
     pub(crate) shard: crossbeam_channel::Sender<Input>,
+    pub(crate) is_deferred: Arc<AtomicBool>,
 }
 
 impl ActivityContext {
-    /// The attempt, from 1.
+    /// The attempt, from 1; from 1 again after a reset.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.assignment.task.attempt
+        self.assignment.task.shown_attempt()
     }
 
     /// The command number of the activity within its run.
@@ -105,9 +108,30 @@ impl ActivityContext {
         let run = self.assignment.task.run;
         let request = Request::Heartbeat {
             seq: self.seq(),
-            attempt: self.attempt(),
+            attempt: self.assignment.task.attempt,
             details,
         };
+        self.tell(run, request);
+    }
+
+    /// Says that the activity is completed later and from elsewhere, with the token returned here
+    /// or by the activity's id. What the function then returns is not used, and what it held is
+    /// free for others. The limits of the attempt go on, heartbeats included.
+    ///
+    /// Give the token away after this call: an attempt that ends before it is known to go on
+    /// elsewhere would be run again after a crash.
+    #[must_use = "only the token or the activity's id completes it now"]
+    pub fn complete_later(&self) -> TaskToken {
+        self.is_deferred.store(true, Ordering::Release);
+        let request = Request::DeferActivity {
+            seq: self.seq(),
+            attempt: self.assignment.task.attempt,
+        };
+        self.tell(self.assignment.task.run, request);
+        TaskToken::of(&self.assignment)
+    }
+
+    fn tell(&self, run: RunKey, request: Request) {
         let input = Input::Request {
             run,
             request: Box::new(request),

@@ -29,11 +29,33 @@ pub enum Answer {
     Update(Option<UpdateProgress>),
     /// The worker's task.
     Task(Box<Assignment>),
-    /// The heartbeat counts; true if the activity should stop.
-    Heartbeat {
-        /// True once the workflow asked for its cancellation.
-        cancel_requested: bool,
-    },
+    /// The heartbeat counts.
+    Heartbeat(Beat),
+    /// So many pending activities were meant.
+    Count(u32),
+}
+
+/// What a worker learns from its heartbeat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beat {
+    /// True once the workflow asked for the activity's cancellation: stop, and confirm it.
+    pub cancel_requested: bool,
+    /// True while an operator wants no further attempt: this one may go on.
+    pub paused: bool,
+    /// True once an operator reset the activity: if this attempt fails, the next is the first.
+    pub reset: bool,
+}
+
+impl Beat {
+    /// What the worker of this task learns.
+    #[must_use]
+    pub fn of(task: &ActivityTask) -> Self {
+        Self {
+            cancel_requested: task.cancel_requested,
+            paused: task.control.paused.is_some(),
+            reset: task.control.reset_requested,
+        }
+    }
 }
 
 /// Where an update stands.

@@ -232,16 +232,19 @@ fn pending_updates(loaded: &Loaded) -> Vec<PendingUpdate> {
         let update = state.updates.get(id);
         !state.status.is_closed() && update.is_some_and(|update| update.completed.is_none())
     };
-    let accepted = loaded.history.iter().filter_map(|event| match &event.kind {
-        EventKind::WorkflowExecutionUpdateAccepted {
+    let accepted = loaded.history.iter().filter_map(|event| {
+        let EventKind::WorkflowExecutionUpdateAccepted {
             update_id, name, ..
-        } if is_running(update_id) => Some(PendingUpdate {
+        } = &event.kind
+        else {
+            return None;
+        };
+        is_running(update_id).then(|| PendingUpdate {
             update_id: update_id.clone(),
             name: name.clone(),
             is_accepted: true,
             since: event.time,
-        }),
-        _ => None,
+        })
     });
     let admitted = loaded.execution.updates.values().map(|u| PendingUpdate {
         update_id: u.update_id.clone(),

@@ -36,7 +36,10 @@ impl OperationRows {
             seq,
         });
         let waits = match &task.state {
+            TaskState::Ready { .. } if task.control.paused.is_some() => None,
             TaskState::Ready { since } => Some(*since),
+            // An attempt that goes on elsewhere does not.
+            TaskState::Started { .. } if task.control.is_deferred => None,
             // A local attempt dies with the process: the next one must find it waiting.
             TaskState::Started { worker, since, .. } if worker.starts_with(HOST_WORKER_PREFIX) => {
                 Some(*since)
@@ -94,9 +97,12 @@ pub(crate) struct Rows {
 impl Rows {
     /// The rows of a run that was just read.
     pub(crate) fn loaded(execution: &Execution, is_local: impl Fn(&ActivityTask) -> bool) -> Self {
-        let mut rows = Self::default();
-        rows.updates_on_disk = execution.updates.keys().copied().collect();
-        for seq in execution.state.pending.keys() {
+        let mut rows = Self {
+            updates_on_disk: execution.updates.keys().copied().collect(),
+            ..Self::default()
+        };
+        let seqs: BTreeSet<Seq> = execution.state.pending.keys().copied().collect();
+        for seq in seqs.iter().chain(execution.tasks.keys()) {
             let wanted = wanted(execution, *seq, &is_local);
             if !wanted.is_empty() {
                 rows.on_disk.insert(*seq, wanted);

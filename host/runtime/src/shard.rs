@@ -14,14 +14,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use steadfast_engine::decide::{Request, begin};
+use steadfast_engine::operate::Report;
 use steadfast_model::execution::Blocked;
-use steadfast_model::{ActivityType, Event, Millis, RunKey, Seq, Timestamp};
+use steadfast_model::{ActivityType, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::guest::Error as GuestError;
 use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind, Write};
 
 use crate::activation::{Finished, Yielded};
 use crate::effects::activation_timer;
-use crate::message::{Answer, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
+use crate::message::{Answer, Beat, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::{Run, Slot};
 use crate::timer::{READ_MAX, Timers};
@@ -74,7 +75,7 @@ pub struct Shard {
     pub(crate) undispatched: Vec<Seq>,
     /// Attempts that this process runs.
     pub(crate) running: BTreeSet<(RunKey, Seq, u32)>,
-    tickets: BTreeMap<Ticket, RunKey>,
+    pub(crate) tickets: BTreeMap<Ticket, RunKey>,
     next_ticket: u64,
     generations: u64,
     /// Runs with something to write that nobody waits for, by when that began.
@@ -90,7 +91,7 @@ pub struct Shard {
     pub(crate) use_count: u64,
     pub(crate) resident_bytes: usize,
     /// Set by the first failure that only a restart can heal.
-    fatal: Option<store::Error>,
+    pub(crate) fatal: Option<store::Error>,
 }
 
 impl Shard {
@@ -349,22 +350,18 @@ impl Shard {
         if let Request::ClaimActivity { seq, worker } = request {
             return self.claim_for(run, seq, worker, reply, now);
         }
-        let heartbeat = if let Request::Heartbeat { seq, .. } = &request {
-            Some(*seq)
-        } else {
-            None
-        };
+        let wanted = Wanted::of(&request, run);
         let result = self.take(run, request, now);
         let Some(reply) = reply else { return };
-        match (result, heartbeat) {
+        match (result, wanted) {
             // Losing a heartbeat in a crash only costs an earlier timeout: nobody waits for it.
-            (Ok(()), Some(seq)) => {
-                let task = run.execution.tasks.get(&seq);
-                let cancel_requested = task.is_some_and(|task| task.cancel_requested);
-                let answer = Answer::Heartbeat { cancel_requested };
+            (Ok(()), Wanted::Beat(seq)) => {
+                let task = seq.and_then(|seq| run.execution.tasks.get(&seq));
+                let answer = Answer::Heartbeat(task.map(Beat::of).unwrap_or_default());
                 self.outputs.push(Output::Reply(reply, Ok(answer)));
             }
-            (Ok(()), None) => self.respond(run, reply, Ok(Answer::Done)),
+            (Ok(()), Wanted::Count(count)) => self.respond(run, reply, Ok(Answer::Count(count))),
+            (Ok(()), Wanted::Nothing) => self.respond(run, reply, Ok(Answer::Done)),
             (Err(rejection), _) => self.respond(run, reply, Err(rejection.into())),
         }
     }
@@ -399,95 +396,6 @@ impl Shard {
             run.held.push((reply, result));
         } else {
             self.outputs.push(Output::Reply(reply, result));
-        }
-    }
-
-    fn committed(&mut self, ticket: Ticket, result: Result<(), store::Error>, now: Timestamp) {
-        let Some(key) = self.tickets.remove(&ticket) else {
-            return;
-        };
-        let Some(mut run) = self.runs.remove(&key) else {
-            return;
-        };
-        match result {
-            Ok(()) => {
-                if let Some(mut flight) = run.committed(ticket) {
-                    self.announce_updates(&run, &mut flight);
-                    for (reply, result) in flight.replies {
-                        self.outputs.push(Output::Reply(reply, result));
-                    }
-                    // A far due time was not kept in memory when it was made; by now it may be
-                    // near, and read past before its row was there.
-                    for key in flight.timers {
-                        self.timers.arm(key);
-                    }
-                    self.announce(key, flight.events);
-                }
-                self.settle(run, now);
-            }
-            Err(error) => self.commit_failed(run, &error, now),
-        }
-    }
-
-    fn announce(&mut self, run: RunKey, mut events: Vec<Event>) {
-        let Some(last) = events.last().map(|event| event.number) else {
-            return;
-        };
-        let close = events.pop_if(|event| event.kind.is_close()).map(Arc::new);
-        self.outputs.push(Output::Advanced { run, last, close });
-    }
-
-    /// What is in memory may not be what is on disk: the run is read again.
-    fn commit_failed(&mut self, mut run: Run, error: &store::Error, now: Timestamp) {
-        let key = run.key();
-        let flight = run.in_flight.take();
-        let replies = flight
-            .into_iter()
-            .flat_map(|f| f.replies)
-            .chain(run.held.drain(..));
-        for (reply, _) in replies {
-            let error = if let store::Error::Conflict(text) = error {
-                CallError::Conflict(text.clone())
-            } else {
-                CallError::Unavailable(error.to_string())
-            };
-            self.outputs.push(Output::Reply(reply, Err(error)));
-        }
-        self.give_back(&mut run, error);
-        self.forget(&run);
-        match error {
-            // The workflow id was taken: there is no such run.
-            store::Error::Conflict(_) if run.durable.0 == 0 => {}
-            store::Error::Poisoned(_) | store::Error::Fenced { .. } | store::Error::Closed => {
-                self.fatal.get_or_insert_with(|| error.clone());
-            }
-            store::Error::Conflict(_)
-            | store::Error::Corrupt(_)
-            | store::Error::Newer { .. }
-            | store::Error::Unavailable(_) => {
-                tracing::warn!(run = key.0, %error, "a commit failed; the run is read again");
-                self.reloads.insert((now.after(RELOAD), key));
-            }
-        }
-    }
-
-    /// Requests that were held back are given again when the run has been read; those that
-    /// somebody waits for are that caller's to repeat.
-    fn give_back(&mut self, run: &mut Run, error: &store::Error) {
-        let key = run.key();
-        self.outputs.push(Output::UpdatesUnknown { run: key });
-        for (request, reply) in std::mem::take(&mut run.backlog) {
-            match reply {
-                Some(reply) => {
-                    let error = CallError::Unavailable(error.to_string());
-                    self.outputs.push(Output::Reply(reply, Err(error)));
-                }
-                None => self.delayed.entry(key).or_default().push(Input::Request {
-                    run: key,
-                    request: Box::new(request),
-                    reply: None,
-                }),
-            }
         }
     }
 
@@ -562,8 +470,9 @@ impl Shard {
         if run.wants_flush {
             let ticket = Ticket(self.next_ticket);
             let local = self.options.local_activities.clone();
-            let is_local =
-                |task: &steadfast_model::ActivityTask| local.contains(&task.activity_type);
+            let is_local = |task: &steadfast_model::ActivityTask| {
+                task.options.is_local || local.contains(&task.activity_type)
+            };
             if let Some(batch) = run.submit(ticket, self.options.fence, is_local) {
                 self.next_ticket += 1;
                 self.tickets.insert(ticket, key);
@@ -578,6 +487,42 @@ impl Shard {
         if !run.is_lazy && !run.wants_flush && run.is_dirty() {
             run.is_lazy = true;
             self.lazy.push_back((now, run.key()));
+        }
+    }
+}
+
+/// What a request is answered with, beside that it is done.
+enum Wanted {
+    Nothing,
+    /// How the task of a heartbeat stands.
+    Beat(Option<Seq>),
+    /// How many activities are meant.
+    Count(u32),
+}
+
+impl Wanted {
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "most requests are answered with nothing"
+    )]
+    fn of(request: &Request, run: &Run) -> Self {
+        let tasks = &run.execution.tasks;
+        match request {
+            Request::Heartbeat { seq, .. } => Self::Beat(Some(*seq)),
+            Request::ReportActivity {
+                activity_id,
+                report: Report::Heartbeat(_),
+            } => {
+                let named = tasks
+                    .values()
+                    .find(|task| task.activity_id() == *activity_id);
+                Self::Beat(named.map(|task| task.seq))
+            }
+            Request::OperateActivities { which, .. } => {
+                let count = tasks.values().filter(|task| which.means(task)).count();
+                Self::Count(u32::try_from(count).unwrap_or(u32::MAX))
+            }
+            _ => Self::Nothing,
         }
     }
 }

@@ -154,10 +154,13 @@ pub(crate) fn is_for_code(request: &Request) -> bool {
         | Request::ActivityDue { .. }
         | Request::ReleaseActivity { .. }
         | Request::CompleteActivity { .. }
-        | Request::FailActivity { .. } => true,
+        | Request::FailActivity { .. }
+        | Request::ReportActivity { .. }
+        | Request::OperateActivities { .. } => true,
         Request::Terminate { .. }
         | Request::ClaimActivity { .. }
         | Request::Heartbeat { .. }
+        | Request::DeferActivity { .. }
         | Request::AdmitUpdate { .. }
         | Request::AcceptUpdate { .. }
         | Request::RefuseUpdate { .. }

@@ -12,7 +12,8 @@ use tokio::sync::Notify;
 use crate::driver::lock;
 use crate::error::Error;
 use crate::handle::{Handle, check_payload, long_poll_max};
-use crate::message::{Answer, Assignment, Input};
+use crate::message::{Answer, Assignment, Beat, Input};
+use crate::operating::check_failure;
 use crate::rows::HOST_WORKER_PREFIX;
 
 /// A worker's proof that a task is its own: the run, the activity and the attempt. It survives a
@@ -169,7 +170,9 @@ impl Handle {
                 claim.answered();
                 match result {
                     Ok(Answer::Task(assignment)) => Some(*assignment),
-                    Ok(Answer::Done | Answer::Heartbeat { .. } | Answer::Update(_)) => None,
+                    Ok(
+                        Answer::Done | Answer::Heartbeat(_) | Answer::Count(_) | Answer::Update(_),
+                    ) => None,
                     Err(crate::message::CallError::Unavailable(_)) => {
                         // The task is still there; somebody must get it.
                         self.shared.offer(key);
@@ -186,7 +189,7 @@ impl Handle {
             .collect()
     }
 
-    /// Says that a worker is alive. Returns true if the activity should stop.
+    /// Says that a worker is alive, and tells it what others want of the activity.
     ///
     /// # Errors
     /// [`Error::TaskGone`] when the attempt is over.
@@ -194,7 +197,7 @@ impl Handle {
         &self,
         token: TaskToken,
         details: Option<Payload>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Beat, Error> {
         if let Some(details) = &details {
             check_payload("heartbeat details", details)?;
         }
@@ -210,9 +213,23 @@ impl Handle {
             )
             .await?
         {
-            Answer::Heartbeat { cancel_requested } => Ok(cancel_requested),
-            Answer::Done | Answer::Task(_) | Answer::Update(_) => Ok(false),
+            Answer::Heartbeat(beat) => Ok(beat),
+            Answer::Done | Answer::Task(_) | Answer::Count(_) | Answer::Update(_) => {
+                Ok(Beat::default())
+            }
         }
+    }
+
+    /// Says that an attempt goes on outside of its worker: it is reported later, with the same
+    /// token or by the activity's id. Its limits still count.
+    ///
+    /// # Errors
+    /// [`Error::TaskGone`] when the attempt is over.
+    pub async fn defer(&self, token: TaskToken) -> Result<(), Error> {
+        let TaskToken { seq, attempt, .. } = token;
+        self.task_request(token, Request::DeferActivity { seq, attempt })
+            .await?;
+        Ok(())
     }
 
     /// Hands in an activity's result.
@@ -240,15 +257,7 @@ impl Handle {
     /// # Errors
     /// [`Error::TaskGone`] when the attempt is over, [`Error::TooLarge`].
     pub async fn fail(&self, token: TaskToken, failure: Failure) -> Result<(), Error> {
-        let bytes = failure.size_bytes();
-        let limit = steadfast_model::limits::PAYLOAD_BYTES_MAX;
-        if bytes > limit {
-            return Err(Error::TooLarge {
-                what: "failure",
-                bytes,
-                limit,
-            });
-        }
+        check_failure(&failure)?;
         let TaskToken { seq, attempt, .. } = token;
         self.task_request(
             token,

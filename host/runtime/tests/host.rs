@@ -179,7 +179,7 @@ async fn a_worker_outside_polls_beats_completes_once_and_is_told_when_it_is_late
     );
     assert_eq!(
         handle.heartbeat(token, Some(Payload::json("1"))).await,
-        Ok(false)
+        Ok(steadfast_runtime::message::Beat::default())
     );
     let stale = TaskToken {
         attempt: 2,

@@ -181,6 +181,8 @@ fn failures_keep_every_field_on_the_way_in_and_out() {
         stack_trace: "at main".to_owned(),
         details: (kind != FailureKind::Timeout)
             .then(|| Payload::encoded("binary/plain", vec![0, 255])),
+        attributes: Vec::new(),
+        encoded_attributes: None,
     });
     let failure = Failure::from_frames(frames.to_vec());
     let sandbox = sandbox();

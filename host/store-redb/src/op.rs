@@ -117,6 +117,7 @@ pub(crate) fn encode(batch: Batch) -> Encoded {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "one short arm for each write")]
 fn encode_write(write: Write) -> Op {
     match write {
         Write::Append { run, chunk } => {

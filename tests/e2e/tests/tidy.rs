@@ -140,6 +140,10 @@ fn sources_are_plain() {
 fn only_the_drivers_are_async() {
     let async_files = [
         "driver.rs",
+        "follow.rs",
+        "asking.rs",
+        "operating.rs",
+        "query.rs",
         "reading.rs",
         "handle.rs",
         "worker.rs",

@@ -109,7 +109,8 @@ impl World {
             match result {
                 Ok(Answer::Task(assignment)) => self.begin_attempt(&assignment, false),
                 Err(CallError::Unavailable(_)) => self.task_queues.offer(key),
-                Ok(Answer::Done | Answer::Heartbeat { .. } | Answer::Update(_)) | Err(_) => {}
+                Ok(Answer::Done | Answer::Heartbeat(_) | Answer::Count(_) | Answer::Update(_))
+                | Err(_) => {}
             }
         } else if let Some(attempt) = self.workers.reports.remove(&id)
             && matches!(result, Err(CallError::Unavailable(_)))

@@ -2,7 +2,9 @@
 
 use utoipa::OpenApi;
 
-use crate::http::{asking, component, docs, execution, health, history, message, task};
+use crate::http::{
+    activity, asking, component, docs, execution, health, history, message, task,
+};
 
 /// Every path; schemas follow from their bodies.
 #[derive(OpenApi)]
@@ -17,7 +19,12 @@ use crate::http::{asking, component, docs, execution, health, history, message, 
     tags(
         (name = "executions", description = "Workflows that run or have run."),
         (name = "components", description = "Uploaded code."),
-        (name = "tasks", description = "What activity workers call."),
+        (name = "tasks", description = "What activity workers call. A worker need not send \
+            heartbeats more often than at four fifths of the timeout, at most every minute, and \
+            every half minute when there is none; the last details before a failure should be \
+            sent whatever the pace. A worker that cannot reach the host for as long as the \
+            timeout must stop the attempt: another one may be running."),
+        (name = "activities", description = "Pending activities by their ids."),
         (name = "host", description = "Health, metrics and documents."),
     ),
     paths(
@@ -42,6 +49,13 @@ use crate::http::{asking, component, docs, execution, health, history, message, 
         task::complete,
         task::fail,
         task::batch,
+        task::defer,
+        activity::complete,
+        activity::fail,
+        activity::cancel,
+        activity::heartbeat,
+        activity::operate,
+        activity::dead_letters,
         health::healthz,
         health::readyz,
         health::metrics,

@@ -14,8 +14,8 @@ use crate::extract::{Json, JsonBody, Segments};
 use crate::limits::{BATCH_BODY_BYTES_MAX, BATCH_ITEMS_MAX};
 use crate::state::{Api, Shared};
 use crate::wire::{
-    CompleteTask, Empty, FailTask, HeartbeatAnswer, HeartbeatTask, Payload, PollTasks, PolledTasks,
-    Problem, Task, TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,
+    CompleteTask, DeferTask, Empty, FailTask, HeartbeatAnswer, HeartbeatTask, Payload, PollTasks,
+    PolledTasks, Problem, Task, TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,
 };
 
 /// Takes tasks of a queue, and waits for the first one.
@@ -120,6 +120,28 @@ pub(crate) async fn fail(
     Ok(Json(Empty {}))
 }
 
+/// Says that an attempt goes on outside of its worker, which is free for other tasks: it is
+/// reported later, with the same token or by the activity's id. Its limits still count.
+#[utoipa::path(
+    post,
+    path = "/api/v1/tasks/defer",
+    operation_id = "defer_task",
+    tag = "tasks",
+    request_body = DeferTask,
+    responses(
+        (status = 200, description = "It is recorded.", body = Empty),
+        (status = "default", description = "A problem.", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn defer(
+    State(api): State<Api>,
+    JsonBody(body): JsonBody<DeferTask>,
+) -> Answer<Json<Empty>> {
+    api.handle.defer(token(&body.token)?).await?;
+    Ok(Json(Empty {}))
+}
+
 /// Does many of these at once. They share one flush of the store, so a worker with many small
 /// tasks should prefer this.
 #[utoipa::path(
@@ -150,9 +172,7 @@ pub(crate) async fn batch(
 }
 
 async fn one(api: &Shared, item: TaskBatchItem) -> TaskBatchResult {
-    let done = HeartbeatAnswer {
-        cancel_requested: false,
-    };
+    let done = HeartbeatAnswer::default();
     let result = match item {
         TaskBatchItem::Complete(body) => finish(api, body).await.map(|()| done),
         TaskBatchItem::Fail(body) => give_up(api, body).await.map(|()| done),
@@ -166,8 +186,8 @@ async fn one(api: &Shared, item: TaskBatchItem) -> TaskBatchResult {
 
 async fn beat(api: &Shared, body: HeartbeatTask) -> Answer<HeartbeatAnswer> {
     let details = body.details.as_ref().map(Payload::to_model).transpose()?;
-    let cancel_requested = api.handle.heartbeat(token(&body.token)?, details).await?;
-    Ok(HeartbeatAnswer { cancel_requested })
+    let beat = api.handle.heartbeat(token(&body.token)?, details).await?;
+    Ok(HeartbeatAnswer::from_model(beat))
 }
 
 async fn finish(api: &Shared, body: CompleteTask) -> Answer<()> {

@@ -15,6 +15,10 @@ impl Event {
         wire
     }
 
+    #[allow(
+        clippy::too_many_lines,
+        reason = "one short arm for each kind of event"
+    )]
     fn fill(&mut self, kind: EventKind) {
         match kind {
             EventKind::WorkflowExecutionStarted { started } => self.fill_started(*started),
@@ -180,6 +184,10 @@ impl Event {
     ///
     /// # Errors
     /// [`Invalid`] names the attribute that is missing or malformed.
+    #[allow(
+        clippy::too_many_lines,
+        reason = "one short arm for each kind of event"
+    )]
     pub fn to_model(&self) -> Result<model::Event, Invalid> {
         let kind = match self.kind {
             EventType::WorkflowExecutionStarted => EventKind::WorkflowExecutionStarted {

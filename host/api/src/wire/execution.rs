@@ -6,7 +6,7 @@ use steadfast_model::{EventKind, ExecutionRecord};
 use steadfast_runtime::reading::Description as Known;
 use utoipa::ToSchema;
 
-use crate::wire::{ActivityOptions, Failure, Payload, Time, is_false, present};
+use crate::wire::{ActivityOptions, Failure, Payload, RetryState, Time, is_false, present};
 
 /// Starts a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -217,6 +217,40 @@ pub struct PendingActivity {
     /// True once the workflow asked for its cancellation.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cancel_requested: bool,
+    /// Set while no further attempt starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
+    /// True once an operator reset it while an attempt ran.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reset_requested: bool,
+    /// True if the running attempt is reported from elsewhere than its worker.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub completes_later: bool,
+    /// True if its workflow no longer waits for the outcome.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub abandoned: bool,
+    /// When the last failed attempt ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failed_at: Option<Time>,
+    /// The options before an operator changed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_options: Option<ActivityOptions>,
+}
+
+/// Why an activity starts no further attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Paused {
+    /// Since when.
+    pub at: Time,
+    /// Why; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Who asked; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub identity: String,
+    /// Set when the activity paused itself instead of failing for good: why it would have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_have_failed: Option<RetryState>,
 }
 
 /// Where an attempt stands.
@@ -402,15 +436,19 @@ impl Description {
 }
 
 impl PendingActivity {
-    fn from_model(task: model::ActivityTask) -> Self {
-        let activity_id = task.activity_id();
+    /// The wire form of a pending activity.
+    #[must_use]
+    pub fn from_model(task: model::ActivityTask) -> Self {
+        let (activity_id, attempt) = (task.activity_id(), task.shown_attempt());
+        let original = task.control.original_options;
+        let original = original.map(|options| ActivityOptions::from_model(*options));
         let mut pending = Self {
             seq: task.seq.0,
             activity_id,
             activity_type: task.activity_type.to_string(),
             options: ActivityOptions::from_model(task.options),
             scheduled_at: task.scheduled_at.into(),
-            attempt: task.attempt,
+            attempt,
             state: TaskState::Ready,
             since: None,
             next_attempt_at: None,
@@ -419,6 +457,17 @@ impl PendingActivity {
             heartbeat_details: task.heartbeat_details.map(Payload::from_model),
             last_failure: task.last_failure.as_ref().map(Failure::from_model),
             cancel_requested: task.cancel_requested,
+            paused: task.control.paused.map(|paused| Paused {
+                at: paused.at.into(),
+                reason: paused.reason,
+                identity: paused.identity,
+                would_have_failed: paused.parked.map(RetryState::from),
+            }),
+            reset_requested: task.control.reset_requested,
+            completes_later: task.control.is_deferred,
+            abandoned: task.control.is_abandoned,
+            last_failed_at: task.control.last_failed_at.map(Time),
+            original_options: original,
         };
         match task.state {
             model::TaskState::Ready { since } => pending.since = Some(since.into()),

@@ -45,6 +45,26 @@ pub struct Frame {
         skip_serializing_if = "Option::is_none"
     )]
     pub details: Option<Payload>,
+    /// Further facts by name, such as `identity`, `source` or `activity-id`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
+    /// Message and stack trace in a form that only their owner can read.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub encoded_attributes: Option<Payload>,
+}
+
+/// One further fact about a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Attribute {
+    /// What it is.
+    pub name: String,
+    /// What is so.
+    pub value: String,
 }
 
 /// What kind of failure a frame describes.
@@ -64,6 +84,14 @@ pub enum FailureKind {
     Server,
     /// An activity failed; the next frame says why.
     Activity,
+    /// A child workflow failed; the next frame says why.
+    ChildWorkflow,
+    /// A reset made the run give up what it waited for.
+    ResetWorkflow,
+    /// An operation of another service failed; the next frame says why.
+    NexusOperation,
+    /// The handler of an operation failed; the next frame says why.
+    NexusHandler,
 }
 
 /// Why an activity is not tried again.
@@ -78,6 +106,10 @@ pub enum RetryState {
     Timeout,
     /// The policy's attempts are used up.
     MaximumAttemptsReached,
+    /// There is no retry policy.
+    RetryPolicyNotSet,
+    /// The host failed.
+    InternalServerError,
     /// Cancellation was requested.
     CancelRequested,
 }
@@ -143,6 +175,12 @@ impl Frame {
             next_retry_delay_ms: frame.next_retry_delay.given().map(|delay| delay.0),
             stack_trace: frame.stack_trace,
             details: frame.details.map(Payload::from_model),
+            attributes: frame
+                .attributes
+                .into_iter()
+                .map(|(name, value)| Attribute { name, value })
+                .collect(),
+            encoded_attributes: frame.encoded_attributes.map(Payload::from_model),
         }
     }
 
@@ -155,6 +193,16 @@ impl Frame {
             next_retry_delay: Millis(self.next_retry_delay_ms.unwrap_or(0)),
             stack_trace: self.stack_trace.clone(),
             details: self.details.as_ref().map(Payload::to_model).transpose()?,
+            attributes: self
+                .attributes
+                .iter()
+                .map(|fact| (fact.name.clone(), fact.value.clone()))
+                .collect(),
+            encoded_attributes: self
+                .encoded_attributes
+                .as_ref()
+                .map(Payload::to_model)
+                .transpose()?,
         })
     }
 }
@@ -168,6 +216,10 @@ impl From<model::FailureKind> for FailureKind {
             model::FailureKind::Terminated => Self::Terminated,
             model::FailureKind::Server => Self::Server,
             model::FailureKind::Activity => Self::Activity,
+            model::FailureKind::ChildWorkflow => Self::ChildWorkflow,
+            model::FailureKind::ResetWorkflow => Self::ResetWorkflow,
+            model::FailureKind::NexusOperation => Self::NexusOperation,
+            model::FailureKind::NexusHandler => Self::NexusHandler,
         }
     }
 }
@@ -181,6 +233,10 @@ impl From<FailureKind> for model::FailureKind {
             FailureKind::Terminated => Self::Terminated,
             FailureKind::Server => Self::Server,
             FailureKind::Activity => Self::Activity,
+            FailureKind::ChildWorkflow => Self::ChildWorkflow,
+            FailureKind::ResetWorkflow => Self::ResetWorkflow,
+            FailureKind::NexusOperation => Self::NexusOperation,
+            FailureKind::NexusHandler => Self::NexusHandler,
         }
     }
 }
@@ -192,6 +248,8 @@ impl From<model::RetryState> for RetryState {
             model::RetryState::NonRetryableFailure => Self::NonRetryableFailure,
             model::RetryState::Timeout => Self::Timeout,
             model::RetryState::MaximumAttemptsReached => Self::MaximumAttemptsReached,
+            model::RetryState::RetryPolicyNotSet => Self::RetryPolicyNotSet,
+            model::RetryState::InternalServerError => Self::InternalServerError,
             model::RetryState::CancelRequested => Self::CancelRequested,
         }
     }
@@ -204,6 +262,8 @@ impl From<RetryState> for model::RetryState {
             RetryState::NonRetryableFailure => Self::NonRetryableFailure,
             RetryState::Timeout => Self::Timeout,
             RetryState::MaximumAttemptsReached => Self::MaximumAttemptsReached,
+            RetryState::RetryPolicyNotSet => Self::RetryPolicyNotSet,
+            RetryState::InternalServerError => Self::InternalServerError,
             RetryState::CancelRequested => Self::CancelRequested,
         }
     }

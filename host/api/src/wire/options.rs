@@ -5,7 +5,7 @@ use steadfast_model as model;
 use steadfast_model::{Millis, TaskQueue};
 use utoipa::ToSchema;
 
-use crate::wire::Invalid;
+use crate::wire::{Invalid, is_false};
 
 /// How an activity is run, with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,6 +31,56 @@ pub struct ActivityOptions {
     /// A line for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
+    /// What a cancel request does.
+    #[serde(default, skip_serializing_if = "Cancellation::is_default")]
+    pub cancellation: Cancellation,
+    /// True for an activity that only the host's own process runs.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_local: bool,
+    /// True if the activity waits for an operator when it would otherwise fail for good.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub parks: bool,
+}
+
+/// What cancelling an activity does to it and to the workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cancellation {
+    /// The worker is asked; the workflow learns the outcome when the worker says so.
+    #[default]
+    WaitCompleted,
+    /// The workflow learns at once that the activity is cancelled; its worker is told.
+    TryCancel,
+    /// The workflow learns at once that the activity is cancelled; the activity runs on and its
+    /// outcome is dropped.
+    Abandon,
+}
+
+impl Cancellation {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<model::Cancellation> for Cancellation {
+    fn from(kind: model::Cancellation) -> Self {
+        match kind {
+            model::Cancellation::WaitCompleted => Self::WaitCompleted,
+            model::Cancellation::TryCancel => Self::TryCancel,
+            model::Cancellation::Abandon => Self::Abandon,
+        }
+    }
+}
+
+impl From<Cancellation> for model::Cancellation {
+    fn from(kind: Cancellation) -> Self {
+        match kind {
+            Cancellation::WaitCompleted => Self::WaitCompleted,
+            Cancellation::TryCancel => Self::TryCancel,
+            Cancellation::Abandon => Self::Abandon,
+        }
+    }
 }
 
 /// When a failed attempt is tried again.
@@ -63,6 +113,9 @@ impl ActivityOptions {
             heartbeat_ms: ms(options.heartbeat),
             retry: RetryPolicy::from_model(options.retry),
             summary: options.summary,
+            cancellation: options.cancellation.into(),
+            is_local: options.is_local,
+            parks: options.parks,
         }
     }
 
@@ -82,6 +135,9 @@ impl ActivityOptions {
             heartbeat: self.heartbeat_ms.map(Millis),
             retry: self.retry.into_model(),
             summary: self.summary,
+            cancellation: self.cancellation.into(),
+            is_local: self.is_local,
+            parks: self.parks,
         })
     }
 }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use steadfast_model::{Millis, Payload as ModelPayload, TaskState};
 use steadfast_runtime::TaskToken;
-use steadfast_runtime::message::Assignment;
+use steadfast_runtime::message::{Assignment, Beat};
 use utoipa::ToSchema;
 
-use crate::wire::{Failure, Payload, Problem, Time, present};
+use crate::wire::{Failure, Payload, Problem, Time, is_false, present};
 
 /// Takes tasks of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -89,10 +89,28 @@ pub struct HeartbeatTask {
 }
 
 /// The answer to a heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatAnswer {
     /// True if the activity should stop; confirm with a failure of the kind `canceled`.
     pub cancel_requested: bool,
+    /// True while an operator wants no further attempt; this one may go on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub paused: bool,
+    /// True once an operator reset the activity: if this attempt fails, the next is the first.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reset: bool,
+}
+
+impl HeartbeatAnswer {
+    /// The wire form of what a worker learns.
+    #[must_use]
+    pub fn from_model(beat: Beat) -> Self {
+        Self {
+            cancel_requested: beat.cancel_requested,
+            paused: beat.paused,
+            reset: beat.reset,
+        }
+    }
 }
 
 /// Hands in a result.
@@ -118,6 +136,14 @@ pub struct FailTask {
     pub token: String,
     /// Why. An outermost frame of the kind `canceled` confirms a cancel request.
     pub failure: Failure,
+}
+
+/// Says that an attempt is reported later and from elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeferTask {
+    /// The task's token; it stays good.
+    pub token: String,
 }
 
 /// Many messages at once; they share one flush of the store.
@@ -176,7 +202,7 @@ impl Task {
             activity_type: task.activity_type.as_str().to_owned(),
             activity_id: task.activity_id(),
             input: Payload::from_model(ModelPayload::clone(&input)),
-            attempt: task.attempt,
+            attempt: task.shown_attempt(),
             namespace: started.namespace.as_str().to_owned(),
             workflow_id: started.workflow_id.as_str().to_owned(),
             run_id: started.run_id.to_string(),
@@ -195,9 +221,6 @@ fn deadline(task: &steadfast_model::ActivityTask) -> Option<steadfast_model::Tim
         return None;
     };
     let attempt = since.after(task.options.start_to_close);
-    let all = task
-        .options
-        .schedule_to_close
-        .map(|limit| task.scheduled_at.after(limit));
+    let all = task.deadline();
     Some(all.map_or(attempt, |all| all.min(attempt)))
 }

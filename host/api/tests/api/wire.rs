@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use steadfast_api::wire;
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ActivityOptions, ActivityType, ComponentDigest, Event, EventKind, EventNumber, Failure,
-    FailureKind, Frame, Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState, RunId,
-    RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
+    ActivityOptions, ActivityType, Cancellation, ComponentDigest, Event, EventKind, EventNumber,
+    Failure, FailureKind, Frame, Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState,
+    RunId, RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId,
+    WorkflowType,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -35,16 +36,11 @@ fn payload() -> impl Strategy<Value = Payload> {
 }
 
 fn failure() -> impl Strategy<Value = Failure> {
-    let kind = prop::sample::select(vec![
-        FailureKind::Application,
-        FailureKind::Timeout,
-        FailureKind::Canceled,
-        FailureKind::Terminated,
-        FailureKind::Server,
-        FailureKind::Activity,
-    ]);
+    let kind = prop::sample::select(FailureKind::ALL.to_vec());
     let texts = (".*", ".*", ".*");
-    let rest = (any::<bool>(), any::<u64>(), prop::option::of(payload()));
+    let attributes = prop::collection::vec((".*", ".*"), 0..3);
+    let payloads = (prop::option::of(payload()), prop::option::of(payload()));
+    let rest = (any::<bool>(), any::<u64>(), payloads, attributes);
     let frame = (kind, texts, rest).prop_map(|(kind, texts, rest)| Frame {
         kind,
         message: texts.0,
@@ -52,19 +48,15 @@ fn failure() -> impl Strategy<Value = Failure> {
         stack_trace: texts.2,
         non_retryable: rest.0,
         next_retry_delay: Millis(rest.1),
-        details: rest.2,
+        details: rest.2.0,
+        encoded_attributes: rest.2.1,
+        attributes: rest.3,
     });
     prop::collection::vec(frame, 0..4).prop_map(Failure::from_frames)
 }
 
 fn retry_state() -> impl Strategy<Value = RetryState> {
-    prop::sample::select(vec![
-        RetryState::InProgress,
-        RetryState::NonRetryableFailure,
-        RetryState::Timeout,
-        RetryState::MaximumAttemptsReached,
-        RetryState::CancelRequested,
-    ])
+    prop::sample::select(RetryState::ALL.to_vec())
 }
 
 fn options() -> impl Strategy<Value = ActivityOptions> {
@@ -92,6 +84,9 @@ fn options() -> impl Strategy<Value = ActivityOptions> {
             heartbeat,
             retry,
             summary: texts.2,
+            cancellation: Cancellation::ALL[usize::from(close % 3 == 1)],
+            is_local: close % 5 == 0,
+            parks: close % 7 == 0,
         },
     )
 }
@@ -147,6 +142,10 @@ fn execution_event() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+#[allow(
+    clippy::too_many_lines,
+    reason = "one short arm for each kind of event"
+)]
 fn command_event() -> impl Strategy<Value = EventKind> {
     let seq = || any::<u32>().prop_map(Seq);
     prop_oneof![

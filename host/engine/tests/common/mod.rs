@@ -12,6 +12,7 @@
 )]
 
 use steadfast_engine::decide::{Execution, Issued};
+use steadfast_engine::operate::{Operation, Report, Which};
 use steadfast_engine::state::Pending;
 use steadfast_engine::{Decision, Rejection, Request, TaskChange, decide, start};
 use steadfast_model::codec::{self, Chunk};
@@ -75,6 +76,9 @@ impl World {
     pub fn verify(&self) {
         self.execution.check();
         for (seq, task) in &self.execution.tasks {
+            if task.control.is_abandoned {
+                continue;
+            }
             let expected = Pending::Activity {
                 scheduled: task.scheduled_event,
                 cancel_requested: task.cancel_requested,
@@ -140,17 +144,12 @@ pub fn request_id(text: &str) -> RequestId {
 /// A limit of 100 ms for one attempt and nothing else; 10 ms before the first retry, doubling.
 pub fn options() -> ActivityOptions {
     ActivityOptions {
-        task_queue: TaskQueue::new("default").expect("valid"),
-        activity_id: String::new(),
-        schedule_to_close: None,
-        schedule_to_start: None,
         start_to_close: Millis(100),
-        heartbeat: None,
         retry: RetryPolicy {
             initial_interval: Millis(10),
             ..RetryPolicy::default()
         },
-        summary: String::new(),
+        ..ActivityOptions::on(TaskQueue::new("default").expect("valid"))
     }
 }
 
@@ -307,5 +306,50 @@ pub fn terminate() -> Request {
     Request::Terminate {
         reason: "stuck".into(),
         identity: "carol".into(),
+    }
+}
+
+/// An operator does this to the activity of that id.
+pub fn operate(id: &str, operation: Operation) -> Request {
+    Request::OperateActivities {
+        which: Which::Id(id.into()),
+        operation,
+        identity: "dave".into(),
+        seed: [3; 32],
+    }
+}
+
+pub fn pause(id: &str) -> Request {
+    let reason = "looking".into();
+    operate(id, Operation::Pause { reason })
+}
+
+pub fn unpause(id: &str) -> Request {
+    operate(
+        id,
+        Operation::Unpause {
+            reset_attempts: false,
+            reset_heartbeat: false,
+            jitter: Millis::ZERO,
+        },
+    )
+}
+
+pub fn reset(id: &str) -> Request {
+    operate(
+        id,
+        Operation::Reset {
+            reset_heartbeat: false,
+            keep_paused: false,
+            restore_options: false,
+            jitter: Millis::ZERO,
+        },
+    )
+}
+
+pub fn report(id: &str, report: Report) -> Request {
+    Request::ReportActivity {
+        activity_id: id.into(),
+        report,
     }
 }

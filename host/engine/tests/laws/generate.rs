@@ -3,11 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use steadfast_engine::decide::Issued;
+use steadfast_engine::operate::{Operation, Report};
+use steadfast_engine::options::Patch;
 use steadfast_engine::{Request, activity};
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
-    ActivityOptions, Failure, FailureKind, Frame, MarkerKind, Millis, Payload, RetryPolicy, Seq,
-    Timestamp, UpdateId,
+    ActivityOptions, Cancellation, Failure, FailureKind, Frame, MarkerKind, Millis, Payload,
+    RetryPolicy, Seq, Timestamp, UpdateId,
 };
 
 use crate::common::{self, World};
@@ -54,6 +56,9 @@ enum Kind {
     Heartbeat(Option<u8>),
     Complete,
     Fail(Failure),
+    Defer,
+    Report(Report),
+    Operate(Operation),
 }
 
 #[derive(Debug, Clone)]
@@ -134,6 +139,12 @@ impl Ask {
             }
             Kind::Complete => common::complete(seq, attempt),
             Kind::Fail(failure) => common::fail(seq, attempt, failure.clone()),
+            Kind::Defer => Request::DeferActivity {
+                seq: Seq(seq),
+                attempt,
+            },
+            Kind::Report(report) => common::report(&seq.to_string(), report.clone()),
+            Kind::Operate(operation) => common::operate(&seq.to_string(), operation.clone()),
         }
     }
 }
@@ -236,7 +247,10 @@ pub(crate) fn options() -> impl Strategy<Value = ActivityOptions> {
     let codes = prop_oneof![
         Just(vec![]),
         Just(vec!["boom".to_owned()]),
-        Just(vec!["heartbeat".to_owned(), "start-to-close".to_owned()]),
+        Just(vec![
+            "timeout:heartbeat".to_owned(),
+            "timeout:start-to-close".to_owned()
+        ]),
     ];
     let retry = (
         span(),
@@ -256,16 +270,20 @@ pub(crate) fn options() -> impl Strategy<Value = ActivityOptions> {
                 }
             },
         );
-    (limit(), limit(), span(), limit(), retry).prop_map(|(all, queue, one, beat, retry)| {
-        ActivityOptions {
+    let cancellation = prop::sample::select(Cancellation::ALL.to_vec());
+    let more = (cancellation, prop::bool::weighted(0.2));
+    (limit(), limit(), span(), limit(), retry, more).prop_map(
+        |(all, queue, one, beat, retry, (cancellation, parks))| ActivityOptions {
             schedule_to_close: all,
             schedule_to_start: queue,
             start_to_close: Millis(one),
             heartbeat: beat,
             retry,
+            cancellation,
+            parks,
             ..common::options()
-        }
-    })
+        },
+    )
 }
 
 pub(crate) fn failure() -> impl Strategy<Value = Failure> {
@@ -298,6 +316,40 @@ fn marker_kind() -> impl Strategy<Value = MarkerKind> {
         Just(MarkerKind::Patch),
         Just(MarkerKind::DeprecatedPatch),
         Just(MarkerKind::SideEffect),
+    ]
+}
+
+/// Without delays and changes of the policy, which the laws could not look past.
+fn operation() -> impl Strategy<Value = Operation> {
+    let flags = any::<(bool, bool, bool)>();
+    prop_oneof![
+        2 => Just(Operation::Pause { reason: String::new() }),
+        2 => flags.prop_map(|(reset_attempts, reset_heartbeat, _)| Operation::Unpause {
+            reset_attempts,
+            reset_heartbeat,
+            jitter: Millis::ZERO,
+        }),
+        2 => flags.prop_map(|(reset_heartbeat, keep_paused, restore_options)| Operation::Reset {
+            reset_heartbeat,
+            keep_paused,
+            restore_options,
+            jitter: Millis::ZERO,
+        }),
+        1 => span().prop_map(|ms| {
+            let start_to_close = Some(Millis(ms));
+            let patch = Box::new(Patch { start_to_close, ..Patch::default() });
+            Operation::Update { restore_options: false, patch }
+        }),
+        1 => Just(Operation::Drop { reason: String::new() }),
+    ]
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    prop_oneof![
+        Just(Report::Complete(Payload::json("3"))),
+        failure().prop_map(Report::Fail),
+        Just(Report::Cancel(None)),
+        Just(Report::Heartbeat(Some(Payload::json("4")))),
     ]
 }
 
@@ -338,6 +390,9 @@ fn kind() -> impl Strategy<Value = Kind> {
         6 => details.prop_map(Kind::Heartbeat),
         6 => Just(Kind::Complete),
         10 => failure().prop_map(Kind::Fail),
+        1 => Just(Kind::Defer),
+        2 => report().prop_map(Kind::Report),
+        3 => operation().prop_map(Kind::Operate),
     ]
 }
 

@@ -173,9 +173,9 @@ fn timeouts_of_an_attempt_can_be_listed_as_final() {
     let listed = |code: &str| retrying(|retry| retry.non_retryable_codes = vec![code.into()]);
     assert_snapshot!(check([
         (0, yields(0, [
-            schedule("slow", listed("start-to-close")),
-            schedule("silent", beating(20, listed("heartbeat"))),
-            schedule("other", beating(20, listed("start-to-close"))),
+            schedule("slow", listed("timeout:start-to-close")),
+            schedule("silent", beating(20, listed("timeout:heartbeat"))),
+            schedule("other", beating(20, listed("timeout:start-to-close"))),
         ])),
         (0, claim(1)),
         (0, claim(2)),

@@ -18,6 +18,7 @@ mod close;
 mod corrupt;
 mod lease;
 mod message;
+mod operate;
 mod print;
 mod retry;
 mod timeout;

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use steadfast_engine::operate::Report;
 use steadfast_engine::{Request, TaskChange, UpdateChange};
 use steadfast_model::command::Step;
 use steadfast_model::event::UpdateOutcome;
-use steadfast_model::{ActivityTask, EventKind, Failure, Payload, TaskState};
+use steadfast_model::{ActivityTask, Control, EventKind, Failure, Payload, RetryState, TaskState};
 
 use crate::common::World;
 
@@ -72,6 +73,22 @@ fn name(request: &Request) -> String {
         Request::Heartbeat { seq, attempt, .. } => format!("heartbeat {seq}/{attempt}"),
         Request::CompleteActivity { seq, attempt, .. } => format!("complete {seq}/{attempt}"),
         Request::FailActivity { seq, attempt, .. } => format!("fail {seq}/{attempt}"),
+        Request::DeferActivity { seq, attempt } => format!("defer {seq}/{attempt}"),
+        Request::ReportActivity {
+            activity_id,
+            report,
+        } => {
+            let what = match report {
+                Report::Complete(_) => "complete",
+                Report::Fail(_) => "fail",
+                Report::Cancel(_) => "cancel",
+                Report::Heartbeat(_) => "heartbeat",
+            };
+            format!("{what} by id {activity_id}")
+        }
+        Request::OperateActivities {
+            which, operation, ..
+        } => format!("{} {which:?}", operation.name()),
         Request::Yield {
             commands,
             step,
@@ -233,10 +250,30 @@ fn put(task: &ActivityTask) -> String {
     if task.cancel_requested {
         text.push_str(", cancel requested");
     }
+    if task.attempt != task.shown_attempt() {
+        write!(text, ", shown as {}", task.shown_attempt()).expect("writing to a string");
+    }
+    control(&mut text, &task.control);
     if let Some(failure) = &task.last_failure {
         write!(text, ", last failure{}", chain(failure)).expect("writing to a string");
     }
     text
+}
+
+fn control(text: &mut String, control: &Control) {
+    if let Some(paused) = &control.paused {
+        let why = paused.parked.map_or("asked", RetryState::name);
+        write!(text, ", paused at {} ({why})", paused.at.0).expect("writing to a string");
+    }
+    let flags = [
+        (control.reset_requested, ", reset"),
+        (control.is_deferred, ", completes later"),
+        (control.is_abandoned, ", abandoned"),
+        (control.original_options.is_some(), ", options changed"),
+    ];
+    for (_, flag) in flags.into_iter().filter(|(is_set, _)| *is_set) {
+        text.push_str(flag);
+    }
 }
 
 /// One frame a line, outermost first.

@@ -1,14 +1,13 @@
 //! Values for tests: short ways to write what a store is given.
 
-use steadfast_model::activity::TaskState;
+use steadfast_model::activity::{Control, TaskState};
 use steadfast_model::codec::Chunk;
 use steadfast_model::component::{ComponentDescription, ComponentRecord};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
     ActivityOptions, ActivityTask, ActivityType, AdmittedUpdate, ComponentDigest, Event, EventKind,
-    EventNumber, ExecutionRecord, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
-    RunKey, Seq, SignalName, Status, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId,
-    WorkflowType,
+    EventNumber, ExecutionRecord, Namespace, Payload, RequestId, RunId, RunKey, Seq, SignalName,
+    Status, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 
 use crate::store::{Batch, FencingToken, ListQuery, TaskKey, TimerKey, TimerKind, Write};
@@ -136,16 +135,7 @@ pub fn activity(run: u64, seq: u32) -> ActivityTask {
         scheduled_event: EventNumber(2),
         scheduled_at: Timestamp(3),
         activity_type: ActivityType::new("work").expect("a valid name"),
-        options: ActivityOptions {
-            task_queue: queue("queue"),
-            activity_id: String::new(),
-            schedule_to_close: None,
-            schedule_to_start: None,
-            start_to_close: Millis(60_000),
-            heartbeat: None,
-            retry: RetryPolicy::default(),
-            summary: String::new(),
-        },
+        options: ActivityOptions::on(queue("queue")),
         attempt: 1,
         state: TaskState::Ready {
             since: Timestamp(3),
@@ -153,6 +143,7 @@ pub fn activity(run: u64, seq: u32) -> ActivityTask {
         last_failure: None,
         heartbeat_details: None,
         cancel_requested: false,
+        control: Control::default(),
     }
 }
 

@@ -139,6 +139,8 @@ impl From<FrameValue> for Frame {
             next_retry_delay: Millis(value.next_retry_delay_ms).capped(),
             stack_trace: value.stack_trace,
             details: value.details.map(Payload::from),
+            attributes: Vec::new(),
+            encoded_attributes: None,
         }
     }
 }

@@ -72,8 +72,14 @@ impl<'a> From<&'a Frame> for FrameRef<'a> {
             FailureKind::Timeout => KindValue::Timeout,
             FailureKind::Canceled => KindValue::Canceled,
             FailureKind::Terminated => KindValue::Terminated,
-            FailureKind::Server => KindValue::Server,
-            FailureKind::Activity => KindValue::Activity,
+            // Guests know the kinds of their package version: what has no name there is the
+            // nearest one that has. The code and the message are the frame's own.
+            FailureKind::Server | FailureKind::ResetWorkflow | FailureKind::NexusHandler => {
+                KindValue::Server
+            }
+            FailureKind::Activity | FailureKind::ChildWorkflow | FailureKind::NexusOperation => {
+                KindValue::Activity
+            }
         };
         Self {
             kind,
