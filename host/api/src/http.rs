@@ -1,6 +1,7 @@
 //! The routes: one file per resource.
 
 mod activity;
+mod asking;
 mod component;
 mod docs;
 mod execution;
@@ -66,6 +67,9 @@ fn resources() -> Router<Api> {
     let workflow = Router::new()
         .route("/", get(execution::describe))
         .route("/signals/{name}", post(message::signal))
+        .route("/queries/{name}", post(asking::query))
+        .route("/updates/{name}", post(asking::update))
+        .route("/updates/{name}/result", get(asking::update_result))
         .route("/cancel", post(message::cancel))
         .route("/terminate", post(message::terminate))
         .route("/unblock", post(message::unblock))
@@ -88,6 +92,10 @@ fn resources() -> Router<Api> {
         .route(
             "/namespaces/{namespace}/workflows",
             post(execution::start).get(execution::list),
+        )
+        .route(
+            "/namespaces/{namespace}/update-with-start",
+            post(asking::update_with_start),
         )
         .nest("/namespaces/{namespace}/workflows/{workflow_id}", workflow)
         .route(

@@ -6,6 +6,7 @@
 //! know; requests with unknown fields are refused, because they are typing errors.
 
 pub mod activity;
+pub mod asking;
 pub mod component;
 pub mod event;
 pub mod event_model;
@@ -21,12 +22,16 @@ pub use activity::{
     ActivityDetails, ActivityOperation, CompleteActivity, DeadLetter, DeadLetterList, FailActivity,
     OperateActivities, OperatedActivities, Reason, ResetActivity, Unpause, UpdateOptions,
 };
+pub use asking::{
+    QueryAnswer, QueryWorkflow, RejectCondition, UpdateStage, UpdateStatus, UpdateWithStart,
+    UpdateWorkflow, UpdatedWithStart, WaitFor,
+};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
     Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome, Paused,
-    PendingActivity, PendingTimer, SignalWorkflow, StartWorkflow, StartedWorkflow, Status,
-    TaskState, TerminateWorkflow,
+    PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartWorkflow, StartedWorkflow,
+    Status, TaskState, TerminateWorkflow,
 };
 pub use failure::{Attribute, Failure, FailureKind, Frame, RetryState};
 pub use options::{ActivityOptions, Cancellation, RetryPolicy};

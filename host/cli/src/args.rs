@@ -16,7 +16,8 @@ Exit codes:
    4  conflict: already started, already closed, port or data directory in use
    5  refused: invalid, too large, not a component
    6  unavailable: the server cannot be reached or cannot answer now
-   7  the workflow did not complete (result, start --wait); the history does not fit (replay)
+   7  the workflow did not complete (result, start --wait), the update was refused or failed;
+      the history does not fit (replay)
   70  the store failed (dev): start the server again";
 
 /// Durable workflows on WebAssembly: write plain code, and it survives every crash
@@ -47,6 +48,8 @@ pub(crate) enum Verb {
     Deploy(command::deploy::DeployArgs),
     Start(command::start::StartArgs),
     Signal(command::signal::SignalArgs),
+    Query(command::query::QueryArgs),
+    Update(command::update::UpdateArgs),
     Result(command::result::ResultArgs),
     Describe(command::describe::DescribeArgs),
     History(command::history::HistoryArgs),

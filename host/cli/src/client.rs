@@ -191,6 +191,12 @@ impl Call<'_> {
         self.query("wait_ms", &wait.as_millis())
     }
 
+    /// Waits that much longer for an answer than for others: the body asks the server to wait.
+    pub(crate) fn patient(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
     /// Sets a JSON body.
     pub(crate) fn json<T: Serialize>(mut self, body: &T) -> Result<Self> {
         let bytes = serde_json::to_vec(body)

@@ -46,7 +46,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String> {
 }
 
 /// The text is passed on as it is: large numbers and the order of keys survive.
-fn json(text: &str, whose: &str) -> Result<Payload> {
+pub(crate) fn json(text: &str, whose: &str) -> Result<Payload> {
     Payload::from_json_text(text.trim()).map_err(|error| {
         Error::usage(format!("{whose} is not JSON: {}", error.text))
             .hint("text needs double quotes of its own, for example --input '\"hello\"'")

@@ -58,6 +58,8 @@ async fn dispatch(cli: Cli, output: &Output) -> Result<ExitCode> {
         Verb::Deploy(args) => command::deploy::run(args, &client()?, output).await,
         Verb::Start(args) => command::start::run(args, &client()?, output).await,
         Verb::Signal(args) => command::signal::run(args, &client()?, output).await,
+        Verb::Query(args) => command::query::run(args, &client()?, output).await,
+        Verb::Update(args) => command::update::run(args, &client()?, output).await,
         Verb::Result(args) => command::result::run(args, &client()?, output).await,
         Verb::Describe(args) => command::describe::run(args, &client()?, output).await,
         Verb::History(args) => command::history::run(args, &client()?, output).await,

@@ -5,6 +5,7 @@
 
 mod host;
 mod http;
+mod messages;
 mod parked;
 mod replay;
 mod report;
@@ -56,6 +57,16 @@ const BENCHES: &[Bench] = &[
         name: "parked",
         figures: &["parked_bytes_per_run", "restart_100k_parked_s"],
         run: parked::parked,
+    },
+    Bench {
+        name: "updates",
+        figures: &["update_p50_ms", "updates_per_s"],
+        run: messages::updates,
+    },
+    Bench {
+        name: "signals",
+        figures: &["signals_per_s_one_run"],
+        run: messages::signals,
     },
     Bench {
         name: "starts",

@@ -16,6 +16,7 @@ pub(crate) const ALL: &[&str] = &[
     "order",
     "fan-out",
     "account",
+    "basket",
     "bench",
     "blocking",
     "cancellation",

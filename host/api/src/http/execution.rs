@@ -81,7 +81,10 @@ pub(crate) async fn start(
     Ok((status, Json(answer)))
 }
 
-fn start_request(namespace: String, body: StartWorkflow) -> Answer<handle::StartWorkflow> {
+pub(crate) fn start_request(
+    namespace: String,
+    body: StartWorkflow,
+) -> Answer<handle::StartWorkflow> {
     Ok(handle::StartWorkflow {
         namespace: Namespace::new(namespace)?,
         workflow_id: body.workflow_id.map(WorkflowId::new).transpose()?,

@@ -2,7 +2,7 @@
 
 use utoipa::OpenApi;
 
-use crate::http::{activity, component, docs, execution, health, history, message, task};
+use crate::http::{activity, asking, component, docs, execution, health, history, message, task};
 
 /// Every path; schemas follow from their bodies.
 #[derive(OpenApi)]
@@ -36,6 +36,10 @@ use crate::http::{activity, component, docs, execution, health, history, message
         message::cancel,
         message::terminate,
         message::unblock,
+        asking::query,
+        asking::update,
+        asking::update_result,
+        asking::update_with_start,
         history::result,
         history::history,
         task::poll,

@@ -157,6 +157,22 @@ pub struct Description {
     pub activities: Vec<PendingActivity>,
     /// Timers without an outcome.
     pub timers: Vec<PendingTimer>,
+    /// Updates that wait for the validator or whose handler runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<PendingUpdate>,
+}
+
+/// An update in flight.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PendingUpdate {
+    /// The client's name of it.
+    pub update_id: String,
+    /// The handler's name.
+    pub name: String,
+    /// False while it waits for the validator.
+    pub is_accepted: bool,
+    /// Since when it stands there.
+    pub since: Time,
 }
 
 /// An activity without an outcome.
@@ -395,6 +411,7 @@ impl Description {
     pub fn from_model(description: Known) -> Self {
         let activities = description.activities.into_iter();
         let timers = description.timers.into_iter();
+        let updates = description.updates.into_iter();
         Self {
             execution: Execution::from_model(description.record),
             history_length: description.history_length,
@@ -404,6 +421,14 @@ impl Description {
                 .map(|(seq, fire_at)| PendingTimer {
                     seq,
                     fire_at: fire_at.into(),
+                })
+                .collect(),
+            updates: updates
+                .map(|update| PendingUpdate {
+                    update_id: update.update_id.to_string(),
+                    name: update.name.to_string(),
+                    is_accepted: update.is_accepted,
+                    since: update.since.into(),
                 })
                 .collect(),
         }

@@ -8,6 +8,7 @@
 )]
 
 mod activity;
+mod asking;
 mod component;
 mod document;
 mod error;

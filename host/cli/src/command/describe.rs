@@ -75,6 +75,21 @@ fn text(description: &Description, output: &Output) -> String {
             &format!("#{} fires {}", timer.seq, until(timer.fire_at)),
         );
     }
+    for update in &description.updates {
+        let stage = if update.is_accepted {
+            "accepted, its handler runs"
+        } else {
+            "waits for the workflow"
+        };
+        line(
+            "update",
+            Tone::Plain,
+            &format!(
+                "{} [{}]: {stage} since {}",
+                update.name, update.update_id, update.since
+            ),
+        );
+    }
     if let Some(blocked) = &execution.blocked {
         text.push_str(&blocked_text(blocked, output));
     }

@@ -9,12 +9,14 @@ pub(crate) mod dev;
 pub(crate) mod doctor;
 pub(crate) mod history;
 pub(crate) mod list;
+pub(crate) mod query;
 pub(crate) mod replay;
 pub(crate) mod result;
 pub(crate) mod signal;
 pub(crate) mod start;
 pub(crate) mod terminate;
 pub(crate) mod unblock;
+pub(crate) mod update;
 
 use clap::Args;
 

@@ -1,5 +1,7 @@
 //! Small workflows for tests and measurements: each does one thing.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -100,6 +102,29 @@ async fn random_now(ctx: Context) -> Result<Drawn, Failure> {
     })
 }
 
+/// Counts up by the update `add` until the signal `go`; the query `total` tells the number.
+#[workflow(signals(go: Option<String>), queries(total: () -> u64), updates(add: u64 -> u64))]
+async fn counter(ctx: Context) -> Result<u64, Failure> {
+    let total = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&total);
+    ctx.on_query("total", move |(): ()| Ok::<u64, Failure>(seen.get()));
+    let added = Rc::clone(&total);
+    ctx.on_validated_update(
+        "add",
+        |by: &u64| match by {
+            0 => Err(Failure::non_retryable("zero", "nothing to add")),
+            _ => Ok(()),
+        },
+        move |by: u64| {
+            added.set(added.get() + by);
+            let now = added.get();
+            async move { Ok(now) }
+        },
+    );
+    drop(ctx.signal::<steadfast_sdk::Payload>("go").recv().await?);
+    Ok(total.get())
+}
+
 /// Collects `expect` signals `n` and returns them in the order of their arrival.
 #[workflow(name = "signals-count", signals(n: u64))]
 async fn signals_count(ctx: Context, input: CountInput) -> Result<Vec<u64>, Failure> {
@@ -126,6 +151,7 @@ steadfast_sdk::component!(
     wait_signal,
     wait_timer,
     random_now,
+    counter,
     signals_count,
     clocked_cancel,
     broken::fails,
