@@ -5,6 +5,7 @@
 //! [`payload`]). Fields may be added to answers at any time, so readers ignore what they do not
 //! know; requests with unknown fields are refused, because they are typing errors.
 
+pub mod chain;
 pub mod component;
 pub mod event;
 pub mod event_model;
@@ -16,6 +17,7 @@ pub mod problem;
 pub mod task;
 pub mod time;
 
+pub use chain::{ChainOptions, Initiator, Link, TimeoutScope};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{

@@ -251,7 +251,7 @@ fn cut_to(text: &mut String, bytes: usize) {
     }
 }
 
-/// Why an activity is not tried again. Numbers are stored and are Temporal's.
+/// Why an activity or a run is not tried again. Numbers are stored and are Temporal's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum RetryState {
@@ -267,6 +267,9 @@ pub enum RetryState {
     /// The policy's attempts are used up.
     #[n(4)]
     MaximumAttemptsReached,
+    /// There is no policy.
+    #[n(5)]
+    RetryPolicyNotSet,
     /// Cancellation was requested.
     #[n(7)]
     CancelRequested,
@@ -281,6 +284,7 @@ impl RetryState {
             Self::NonRetryableFailure => "non-retryable-failure",
             Self::Timeout => "timeout",
             Self::MaximumAttemptsReached => "maximum-attempts-reached",
+            Self::RetryPolicyNotSet => "retry-policy-not-set",
             Self::CancelRequested => "cancel-requested",
         }
     }

@@ -91,6 +91,8 @@ pub struct Yielded {
     pub at: Timestamp,
     /// New log lines.
     pub log: Vec<LogLine>,
+    /// Events that the guest was to be told of when it ended.
+    pub left: Vec<Event>,
     /// Inputs that differ from the recorded ones, and how many.
     pub drifts: (Vec<Drift>, u64),
     /// What the validator said, if it was asked.
@@ -367,6 +369,7 @@ fn finish(mut live: Live, step: Step) -> Finished {
         step,
         at: calls.replay.now(),
         log,
+        left: calls.deliveries.drain(..).collect(),
         drifts: (drifts.to_vec(), count),
         verdict: None,
     };

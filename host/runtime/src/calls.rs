@@ -6,19 +6,22 @@ use std::collections::VecDeque;
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
 use steadfast_engine::replay::{Completion, Marked, Matched, Mismatch, Replay};
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{
-    ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
+    ACTIVATION_COMMANDS_MAX, FIELDS_BYTES_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX,
+    PENDING_OPERATIONS_MAX,
 };
 use steadfast_model::{
-    ActivityType, Event, EventKind, Failure, MarkerName, Millis, Payload, Seq, TaskQueue,
-    Timestamp, UpdateId, UpdateName,
+    ActivityType, Event, EventKind, EventNumber, Failure, MarkerName, Millis, Payload, Seq,
+    TaskQueue, Timestamp, UpdateId, UpdateName,
 };
 use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
 
 use crate::activation::nondeterminism;
 use crate::recorded::Recorded;
+use crate::starting::fields_bytes;
 
 /// Most log lines of one activation; further ones are dropped and counted.
 const LOG_LINES_MAX: usize = 1000;
@@ -57,6 +60,8 @@ impl Calls {
                 task_queue: started.task_queue.as_str().to_owned(),
                 attempt: started.attempt,
                 started: at,
+                options: started.options.clone(),
+                link: started.link.clone(),
             },
             task_queue: started.task_queue.clone(),
             is_muted: false,
@@ -148,9 +153,10 @@ impl Calls {
     pub(crate) fn next_batch(&mut self, max: usize, batch: &mut Vec<Event>) -> Result<(), Error> {
         while self.deliveries.is_empty() && self.read_on()? {}
         self.find_command()?;
-        let is_replay = self.is_replaying() || self.is_muted;
-        let max = if is_replay { max.max(1) } else { 1 };
         let command = self.replay.next_command();
+        // Behind the last recorded command the code may do something new, and the event at which
+        // it does so must be known.
+        let max = if command.is_some() { max.max(1) } else { 1 };
         while batch.len() < max
             && let Some(event) = self.deliveries.front()
         {
@@ -426,6 +432,25 @@ impl HostCalls for Calls {
                  already"
             ))),
         }
+    }
+
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop> {
+        self.look_ahead()?;
+        let command = self.replay.upsert_memo(&memo).map_err(mismatch)?;
+        let Some(command) = command else {
+            return Ok(());
+        };
+        let bytes = fields_bytes(&memo);
+        if bytes > FIELDS_BYTES_MAX {
+            return Err(Stop::Limit(format!(
+                "the memo is {bytes} bytes; the limit is {FIELDS_BYTES_MAX}"
+            )));
+        }
+        self.issue(command)
+    }
+
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        self.replay.is_continue_as_new_suggested(event)
     }
 
     fn now(&mut self) -> Timestamp {

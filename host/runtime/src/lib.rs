@@ -6,6 +6,8 @@
 pub mod activation;
 pub mod asking;
 mod calls;
+pub mod chain;
+pub mod cron;
 mod driver;
 mod effects;
 pub mod error;
@@ -22,6 +24,7 @@ mod residency;
 pub mod rows;
 mod run;
 pub mod shard;
+mod starting;
 pub mod task_queue;
 mod timer;
 mod update;

@@ -90,6 +90,7 @@ fn start_request(namespace: String, body: StartWorkflow) -> Answer<handle::Start
         input: body.input.unwrap_or_else(Payload::null).to_model()?,
         request_id: body.request_id.map(RequestId::new).transpose()?,
         identity: body.identity.unwrap_or_default(),
+        options: handle::StartOptions::default(),
     })
 }
 

@@ -66,7 +66,7 @@ pub enum FailureKind {
     Activity,
 }
 
-/// Why an activity is not tried again.
+/// Why an activity or a run is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryState {
@@ -78,6 +78,8 @@ pub enum RetryState {
     Timeout,
     /// The policy's attempts are used up.
     MaximumAttemptsReached,
+    /// There is no policy.
+    RetryPolicyNotSet,
     /// Cancellation was requested.
     CancelRequested,
 }
@@ -192,6 +194,7 @@ impl From<model::RetryState> for RetryState {
             model::RetryState::NonRetryableFailure => Self::NonRetryableFailure,
             model::RetryState::Timeout => Self::Timeout,
             model::RetryState::MaximumAttemptsReached => Self::MaximumAttemptsReached,
+            model::RetryState::RetryPolicyNotSet => Self::RetryPolicyNotSet,
             model::RetryState::CancelRequested => Self::CancelRequested,
         }
     }
@@ -204,6 +207,7 @@ impl From<RetryState> for model::RetryState {
             RetryState::NonRetryableFailure => Self::NonRetryableFailure,
             RetryState::Timeout => Self::Timeout,
             RetryState::MaximumAttemptsReached => Self::MaximumAttemptsReached,
+            RetryState::RetryPolicyNotSet => Self::RetryPolicyNotSet,
             RetryState::CancelRequested => Self::CancelRequested,
         }
     }
