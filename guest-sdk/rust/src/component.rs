@@ -2,9 +2,12 @@
 //!
 //! Read next: `run.rs`, `workflow.rs`.
 
+use std::collections::BTreeMap;
+
 use crate::bindings::steadfast::workflow::description as wire_description;
 use crate::bindings::steadfast::workflow::events as wire;
 use crate::bindings::steadfast::workflow::types as wire_types;
+use crate::continue_as_new::Continued;
 use crate::failure::{Failure, FailureKind, Frame};
 use crate::operation::UnknownOperation;
 use crate::payload::Payload;
@@ -82,7 +85,8 @@ pub fn start(
         run.event.set(host::history_length());
         run.start((definition.run)(from_wire(input)));
         run.run_until_blocked();
-        run.take_end().map_or(wire::Step::Blocked, end_to_wire)
+        run.take_end()
+            .map_or(wire::Step::Blocked, |end| end_to_wire(run, end))
     })
 }
 
@@ -104,7 +108,7 @@ pub fn resume(events: Vec<wire::Event>) -> wire::Step {
             }
             run.run_until_blocked();
             if let Some(end) = run.take_end() {
-                return end_to_wire(end);
+                return end_to_wire(run, end);
             }
         }
         wire::Step::Blocked
@@ -141,7 +145,9 @@ fn deliver(run: &Run, event: wire::EventKind) -> Result<(), UnknownOperation> {
             run.operations.resolve(resolution.operation, outcome)?;
         }
         wire::EventKind::Signaled(signal) => {
-            run.signals.deliver(&signal.name, from_wire(signal.input));
+            let number = run.event.get();
+            run.signals
+                .deliver(number, &signal.name, from_wire(signal.input));
         }
         wire::EventKind::CancelRequested(reason) => run.cancel.deliver(&reason),
         wire::EventKind::UpdateAccepted(update) => {
@@ -152,12 +158,38 @@ fn deliver(run: &Run, event: wire::EventKind) -> Result<(), UnknownOperation> {
     Ok(())
 }
 
-fn end_to_wire(end: End) -> wire::Step {
+fn end_to_wire(run: &Run, end: End) -> wire::Step {
     match end {
         End::Completed(payload) => wire::Step::Completed(to_wire(payload)),
         End::Failed(failure) => wire::Step::Failed(failure_to_wire(failure)),
         End::Canceled(failure) => wire::Step::Canceled(failure_to_wire(failure)),
+        End::Continued(next) => wire::Step::Continued(continued_to_wire(run, *next)),
     }
+}
+
+fn continued_to_wire(run: &Run, next: Continued) -> wire::ContinueAsNew {
+    let unread = run.signals.take_unread().into_iter();
+    wire::ContinueAsNew {
+        input: to_wire(next.input),
+        workflow_type: next.workflow_type,
+        task_queue: next.task_queue,
+        memo: next.memo.map(fields_to_wire),
+        unread: unread
+            .map(|(event, name, input)| wire::UnreadSignal {
+                event,
+                name,
+                input: to_wire(input),
+            })
+            .collect(),
+        settings: next.settings,
+    }
+}
+
+pub(crate) fn fields_to_wire(
+    fields: BTreeMap<String, Payload>,
+) -> Vec<(String, wire_types::Payload)> {
+    let fields = fields.into_iter();
+    fields.map(|(name, value)| (name, to_wire(value))).collect()
 }
 
 pub(crate) fn from_wire(payload: wire_types::Payload) -> Payload {

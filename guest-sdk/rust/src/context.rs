@@ -3,16 +3,18 @@
 //! Read next: `activity.rs`, `signal.rs`, `join.rs`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::activity::Activity;
 use crate::cancel::Cancelled;
 use crate::condition::WaitUntil;
+use crate::continue_as_new::ContinueAsNew;
 use crate::failure::Failure;
 use crate::handler::{Answer, HandlersFinished};
-use crate::host::{self, WorkflowInfo};
-use crate::payload::{Decode, Encode};
+use crate::host::{self, ChainInfo, WorkflowInfo};
+use crate::payload::{Decode, Encode, Payload};
 use crate::random::{self, Random};
 use crate::scope::{Scope, Shielded, canceled_because};
 use crate::signal::{Signal, SignalSet};
@@ -291,5 +293,47 @@ impl Context {
     #[must_use]
     pub fn history_length(&self) -> u64 {
         run::with(|run| run.event.get())
+    }
+
+    /// Returns true when the history is so long that the workflow should continue as new.
+    #[must_use]
+    pub fn is_continue_as_new_suggested(&self) -> bool {
+        host::is_continue_as_new_suggested(run::with(|run| run.event.get()))
+    }
+
+    /// Returns where this run stands in its chain of runs, with the result of the last one that
+    /// completed. It is copied from the host on each call.
+    #[must_use]
+    pub fn chain(&self) -> ChainInfo {
+        host::chain()
+    }
+
+    /// Sets a value of the memo, which anybody may read.
+    ///
+    /// # Errors
+    ///
+    /// A failure with the code `encode` when the value does not encode.
+    pub fn set_memo(
+        &self,
+        name: impl Into<String>,
+        value: &(impl Encode + ?Sized),
+    ) -> Result<(), Failure> {
+        let value = value.encode(Vec::new())?;
+        host::upsert_memo(BTreeMap::from([(name.into(), value)]));
+        Ok(())
+    }
+
+    /// Takes a value out of the memo.
+    pub fn remove_memo(&self, name: impl Into<String>) {
+        let nothing = Payload {
+            encoding: "binary/null".to_owned(),
+            data: Vec::new(),
+        };
+        host::upsert_memo(BTreeMap::from([(name.into(), nothing)]));
+    }
+
+    /// Describes the run that follows this one; awaiting it ends this run.
+    pub fn continue_as_new(&self, input: &(impl Encode + ?Sized)) -> ContinueAsNew {
+        ContinueAsNew::new(input)
     }
 }

@@ -3,12 +3,15 @@
 //! On wasm they are the component's imports; elsewhere a fake answers (see `testing`), so that
 //! everything above this file can be tested natively.
 
+use std::collections::BTreeMap;
+
 #[cfg(not(target_arch = "wasm32"))]
 use crate::testing::fake as host;
 #[cfg(target_arch = "wasm32")]
 use wasm as host;
 
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
+use crate::failure::Failure;
 use crate::log::Level;
 use crate::operation::Outcome;
 use crate::payload::Payload;
@@ -35,6 +38,27 @@ pub struct WorkflowInfo {
     pub attempt: u32,
     /// When the run was started.
     pub started: Timestamp,
+}
+
+/// Where a run stands in its chain of runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainInfo {
+    /// The first run of the chain; this one if nothing went before.
+    pub first_run_id: String,
+    /// The run before this one.
+    pub continued_run_id: Option<String>,
+    /// Why this run follows it: `continue-as-new`, `retry` or `cron`.
+    pub initiator: Option<String>,
+    /// The cron schedule.
+    pub cron: Option<String>,
+    /// What the last run that completed returned; see [`crate::Decode`].
+    pub last_completion_result: Option<Payload>,
+    /// Why the run before this one failed, if it did.
+    pub last_failure: Option<Failure>,
+    /// The memo that this run began with.
+    pub memo: BTreeMap<String, Payload>,
+    /// Values that travel along with calls.
+    pub headers: BTreeMap<String, Payload>,
 }
 
 pub(crate) fn schedule_activity(
@@ -114,8 +138,16 @@ pub(crate) fn workflow_info() -> WorkflowInfo {
     host::workflow_info()
 }
 
-pub(crate) fn history_length() -> u64 {
-    host::history_length()
+pub(crate) fn is_continue_as_new_suggested(event: u64) -> bool {
+    host::is_continue_as_new_suggested(event)
+}
+
+pub(crate) fn chain() -> ChainInfo {
+    host::chain()
+}
+
+pub(crate) fn upsert_memo(memo: BTreeMap<String, Payload>) {
+    host::upsert_memo(memo);
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -127,15 +159,16 @@ mod wasm {
     use crate::log::Level;
     use crate::operation::Outcome;
     use crate::payload::Payload;
-    use crate::run;
     use crate::time::Timestamp;
+    use crate::{component, run};
+    use std::collections::BTreeMap;
 
     pub(super) use activities::cancel as cancel_activity;
     pub(super) use clock::now as now_ms;
     pub(super) use markers::{deprecate_patch, patched};
     pub(super) use random::random_bytes;
     pub(super) use timers::{cancel as cancel_timer, start as start_timer};
-    pub(super) use workflow_info::history_length;
+    pub(super) use workflow_info::continue_as_new_suggested as is_continue_as_new_suggested;
 
     pub(super) fn schedule_activity(
         activity_type: &str,
@@ -169,6 +202,30 @@ mod wasm {
         updates::complete(update_id, outcome.as_ref());
         if let Ok(payload) = outcome {
             run::recycle(payload.data);
+        }
+    }
+
+    pub(super) fn upsert_memo(memo: BTreeMap<String, Payload>) {
+        crate::bindings::steadfast::workflow::memo::upsert(&component::fields_to_wire(memo));
+    }
+
+    pub(super) fn chain() -> super::ChainInfo {
+        let given = |text: String| (!text.is_empty()).then_some(text);
+        let fields = |list: Vec<(String, types::Payload)>| {
+            let list = list.into_iter();
+            list.map(|(name, value)| (name, component::from_wire(value)))
+                .collect()
+        };
+        let info = workflow_info::chain();
+        super::ChainInfo {
+            first_run_id: info.first_run_id,
+            continued_run_id: given(info.continued_run_id),
+            initiator: given(info.initiator),
+            cron: given(info.cron),
+            last_completion_result: info.last_completion_result.map(component::from_wire),
+            last_failure: info.last_failure.map(component::failure_from_wire),
+            memo: fields(info.memo),
+            headers: fields(info.headers),
         }
     }
 

@@ -8,6 +8,7 @@ use std::mem;
 
 use crate::cancel::CancelRequest;
 use crate::condition::Conditions;
+use crate::continue_as_new::Continued;
 use crate::executor::Executor;
 use crate::failure::{Failure, FailureKind};
 use crate::handler::Handlers;
@@ -25,6 +26,7 @@ pub(crate) enum End {
     Completed(Payload),
     Failed(Failure),
     Canceled(Failure),
+    Continued(Box<Continued>),
 }
 
 /// Where a run stands.
@@ -38,8 +40,8 @@ enum Phase {
 pub(crate) struct Run {
     /// The time of the event being delivered, in milliseconds since the Unix epoch.
     pub(crate) now_ms: Cell<u64>,
-    /// The number of the event being delivered. Kept here, as the time is: the host would tell the
-    /// number of the last event of a batch.
+    /// The number of the event being delivered; 1 before the first. Kept here, as the time is: the
+    /// host would tell the number of the last event of a batch.
     pub(crate) event: Cell<u64>,
     pub(crate) executor: Executor,
     pub(crate) operations: Operations,
@@ -57,7 +59,7 @@ thread_local! {
     static RUN: Run = const {
         Run {
             now_ms: Cell::new(0),
-            event: Cell::new(0),
+            event: Cell::new(1),
             executor: Executor::new(),
             operations: Operations::new(),
             signals: Signals::new(),
@@ -123,6 +125,13 @@ impl Run {
         self.phase.replace(Phase::Ended(end));
     }
 
+    /// Ends the run from any of its tasks; the first end counts.
+    pub(crate) fn end_now(&self, end: End) {
+        if self.is_open() {
+            self.phase.replace(Phase::Ended(end));
+        }
+    }
+
     /// Returns true for a failure that accepts a cancel request: one made by
     /// [`Failure::canceled`], or an activity's cancellation passed on after such a request.
     fn accepts_cancel(&self, failure: &Failure) -> bool {
@@ -168,6 +177,6 @@ impl Run {
         self.scopes.reset();
         self.handlers.reset();
         self.now_ms.set(0);
-        self.event.set(0);
+        self.event.set(1);
     }
 }

@@ -19,7 +19,8 @@ mod set;
 pub use set::{RecvAny, SignalSet};
 
 struct Channel {
-    /// What nobody has taken, each with its place among the arrivals of all channels.
+    /// What nobody has taken, each with the number of the event that brought it: its place among
+    /// the arrivals of all channels.
     unread: VecDeque<(u64, Payload)>,
     waiters: Waiters,
 }
@@ -27,7 +28,6 @@ struct Channel {
 struct Channels {
     by_name: BTreeMap<String, usize>,
     channels: Vec<Channel>,
-    arrivals: u64,
 }
 
 impl Channels {
@@ -35,7 +35,6 @@ impl Channels {
         Self {
             by_name: BTreeMap::new(),
             channels: Vec::new(),
-            arrivals: 0,
         }
     }
 
@@ -71,14 +70,12 @@ impl Signals {
     }
 
     /// Adds a signal to its channel and wakes the receiver that came first.
-    pub(crate) fn deliver(&self, name: &str, payload: Payload) {
+    pub(crate) fn deliver(&self, event: u64, name: &str, payload: Payload) {
         let waker = {
             let mut channels = self.0.borrow_mut();
             let index = channels.open(name);
-            channels.arrivals += 1;
-            let arrival = channels.arrivals;
             channels.channels.get_mut(index).and_then(|channel| {
-                channel.unread.push_back((arrival, payload));
+                channel.unread.push_back((event, payload));
                 channel.waiters.pop()
             })
         };
@@ -97,6 +94,26 @@ impl Signals {
             channel.unread.front().map(|(arrival, _)| *arrival)
         })
         .flatten()
+    }
+
+    /// Takes everything that nobody has taken, in the order of arrival: the event's number, the
+    /// name, the payload.
+    pub(crate) fn take_unread(&self) -> Vec<(u64, String, Payload)> {
+        let mut channels = self.0.borrow_mut();
+        let names: Vec<(String, usize)> = channels
+            .by_name
+            .iter()
+            .map(|(name, index)| (name.clone(), *index))
+            .collect();
+        let mut unread = Vec::new();
+        for (name, index) in names {
+            if let Some(channel) = channels.channels.get_mut(index) {
+                let taken = channel.unread.drain(..);
+                unread.extend(taken.map(|(event, payload)| (event, name.clone(), payload)));
+            }
+        }
+        unread.sort_by_key(|(event, _, _)| *event);
+        unread
     }
 
     fn unread_count(&self, index: usize) -> usize {

@@ -16,6 +16,7 @@
 //!
 //! A thread has one run: starting another one ends the first.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub enum Call {
     Random(u32),
     /// A line was logged.
     Log(Level, String),
+    /// Values of the memo were set or taken away.
+    UpsertMemo(BTreeMap<String, Payload>),
 }
 
 /// Where a run stands.
@@ -81,6 +84,21 @@ pub enum Step {
     Failed(Failure),
     /// The workflow accepted a cancel request.
     Canceled(Failure),
+    /// The workflow goes on in a new run.
+    Continued {
+        /// What the new run is started with.
+        input: Payload,
+        /// What runs; empty: the same.
+        workflow_type: String,
+        /// Where its activities go; empty: as before.
+        task_queue: String,
+        /// Signals that move to the new run: the event's number, the name, the payload.
+        unread: Vec<(u64, String, Payload)>,
+        /// Its memo; `None`: as it is now.
+        memo: Option<BTreeMap<String, Payload>>,
+        /// Everything else that is not the default, by its name in the WIT.
+        settings: Vec<(String, String)>,
+    },
     /// An event resolves an operation that the workflow never started.
     UnknownOperation(u32),
 }
@@ -165,7 +183,11 @@ impl TestRun {
     pub fn output<T: Decode>(&self) -> Option<T> {
         match &self.step {
             Step::Completed(payload) => T::decode(payload.clone()).ok(),
-            Step::Blocked | Step::Failed(_) | Step::Canceled(_) | Step::UnknownOperation(_) => None,
+            Step::Blocked
+            | Step::Failed(_)
+            | Step::Canceled(_)
+            | Step::Continued { .. }
+            | Step::UnknownOperation(_) => None,
         }
     }
 
@@ -326,5 +348,31 @@ fn from_wire(step: wire::Step) -> Step {
         wire::Step::Failed(failure) => Step::Failed(component::failure_from_wire(failure)),
         wire::Step::Canceled(failure) => Step::Canceled(component::failure_from_wire(failure)),
         wire::Step::UnknownOperation(operation) => Step::UnknownOperation(operation),
+        wire::Step::Continued(next) => continued(next),
+    }
+}
+
+fn continued(next: wire::ContinueAsNew) -> Step {
+    let unread = next.unread.into_iter();
+    let memo = next.memo.map(|list| {
+        let list = list.into_iter();
+        list.map(|(name, value)| (name, component::from_wire(value)))
+            .collect()
+    });
+    Step::Continued {
+        input: component::from_wire(next.input),
+        workflow_type: next.workflow_type,
+        task_queue: next.task_queue,
+        unread: unread
+            .map(|signal| {
+                (
+                    signal.event,
+                    signal.name,
+                    component::from_wire(signal.input),
+                )
+            })
+            .collect(),
+        memo,
+        settings: next.settings,
     }
 }

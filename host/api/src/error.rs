@@ -72,6 +72,12 @@ pub const CODES: &[Code] = &[
         "remove the import: a workflow may only call the engine; do input and output in activities",
     ),
     code(
+        "id-used",
+        409,
+        "The workflow id had a run and may not be used again",
+        "read the result of that run, choose another workflow id, or allow duplicates",
+    ),
+    code(
         "invalid-argument",
         400,
         "The request makes no sense",
@@ -236,6 +242,9 @@ impl From<Error> for Failed {
                 .with("what", what)
                 .with("name", name),
             Error::AlreadyStarted { run_id } => failed.with("run_id", run_id.to_string()),
+            Error::IdUsed { run_id, status, .. } => failed
+                .with("run_id", run_id.to_string())
+                .with("execution_status", status),
             Error::Closed { status } => failed.with("execution_status", status),
             Error::TooLarge { bytes, limit, .. } => failed
                 .with("bytes", u64::try_from(bytes).unwrap_or(u64::MAX))

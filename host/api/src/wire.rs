@@ -7,6 +7,7 @@
 
 pub mod activity;
 pub mod asking;
+pub mod chain;
 pub mod component;
 pub mod event;
 pub mod event_model;
@@ -26,6 +27,7 @@ pub use asking::{
     QueryAnswer, QueryWorkflow, RejectCondition, UpdateStage, UpdateStatus, UpdateWithStart,
     UpdateWorkflow, UpdatedWithStart, WaitFor,
 };
+pub use chain::{ChainOptions, Initiator, Link, TimeoutScope};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{

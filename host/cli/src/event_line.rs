@@ -47,6 +47,7 @@ fn tone(kind: EventType) -> Tone {
         EventType::WorkflowExecutionCompleted => Tone::Good,
         EventType::WorkflowExecutionFailed
         | EventType::WorkflowExecutionTerminated
+        | EventType::WorkflowExecutionTimedOut
         | EventType::ActivityTaskFailed
         | EventType::ActivityTaskTimedOut => Tone::Bad,
         EventType::WorkflowExecutionCancelRequested
@@ -57,6 +58,8 @@ fn tone(kind: EventType) -> Tone {
         | EventType::WorkflowExecutionSignaled
         | EventType::WorkflowExecutionUpdateAccepted
         | EventType::WorkflowExecutionUpdateCompleted
+        | EventType::WorkflowExecutionContinuedAsNew
+        | EventType::WorkflowPropertiesModified
         | EventType::ActivityTaskScheduled
         | EventType::ActivityTaskCompleted
         | EventType::TimerStarted
@@ -80,6 +83,12 @@ fn details(event: &Event) -> String {
     parts.extend(event.result.as_ref().map(payload));
     parts.extend(event.failure.as_ref().map(ToString::to_string));
     parts.extend(event.duration_ms.map(duration::show));
+    parts.extend(
+        event
+            .new_run_id
+            .as_ref()
+            .map(|run| format!("followed by run {run}")),
+    );
     parts.extend(event.reason.clone().filter(|reason| !reason.is_empty()));
     let is_activity_end = event.worker.is_some() || event.retry_state.is_some();
     if let Some(attempt) = event

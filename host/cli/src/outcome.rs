@@ -99,6 +99,14 @@ fn verdict(workflow_id: &str, outcome: &Outcome, limit: Option<Duration>) -> Res
                 reason.unwrap_or("no reason given")
             ))
         }
+        Status::TimedOut => unsuccessful(format!(
+            "{id} timed out: {}",
+            outcome.reason.as_deref().unwrap_or("no reason given")
+        )),
+        Status::ContinuedAsNew => unsuccessful(format!(
+            "this run of {id} went on as run {}",
+            outcome.new_run_id.as_deref().unwrap_or("unknown")
+        )),
     }
 }
 
@@ -132,6 +140,7 @@ mod tests {
             reason: Some(String::new()),
             identity: None,
             closed_at: None,
+            new_run_id: None,
         }
     }
 

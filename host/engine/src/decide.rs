@@ -3,6 +3,7 @@
 //! A decision is data. Its owner writes it, then applies it with [`Execution::apply`]; nothing
 //! else changes an execution.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -18,6 +19,7 @@ use steadfast_model::{
     RunKey, Seq, SignalName, Status, Timestamp, UpdateId, UpdateName,
 };
 
+use crate::chain::{self, Closing, Successor};
 use crate::draft::Draft;
 use crate::operate::{Operation, Report, Which};
 use crate::options::Refused;
@@ -181,6 +183,13 @@ pub enum Request {
         step: Step,
         /// The workflow's time at the end.
         at: Timestamp,
+        /// Needed when [`chain::may_follow`] says so.
+        closing: Option<Box<Closing>>,
+    },
+    /// The time of the run's or the execution's limit has come.
+    RunDue {
+        /// Needed when [`chain::may_follow_timeout`] says so.
+        closing: Option<Box<Closing>>,
     },
 }
 
@@ -237,6 +246,12 @@ pub enum Rejection {
     /// The timer is not pending, or the time of the timer or activity has not come.
     #[error("operation {0} is not due")]
     NotDue(Seq),
+    /// The run's time has not come, or it has no limit.
+    #[error("the run is not due")]
+    RunNotDue,
+    /// A run that goes on in a new one was given no number for it.
+    #[error("no number was given for the run that follows")]
+    Unminted,
 }
 
 /// A change of a pending activity.
@@ -270,6 +285,8 @@ pub struct Decision {
     pub tasks: Vec<TaskChange>,
     /// Admitted updates to change, in order.
     pub updates: Vec<UpdateChange>,
+    /// The run that follows, if the run ends here and one does.
+    pub successor: Option<Box<Successor>>,
 }
 
 /// The first event of a run.
@@ -362,7 +379,7 @@ pub fn decide(
             request_id,
             identity,
         } => {
-            if !state.signal_ids.contains(&request_id) {
+            if !state.signal_ids.contains_key(&request_id) {
                 if state.signals >= SIGNALS_MAX {
                     return Err(Rejection::TooManySignals);
                 }
@@ -404,7 +421,26 @@ pub fn decide(
         Request::AdmitUpdate { .. }
         | Request::AcceptUpdate { .. }
         | Request::RefuseUpdate { .. } => draft.update(request, now)?,
-        Request::Yield { commands, step, at } => draft.take_yield(commands, step, at),
+        Request::Yield {
+            commands,
+            step,
+            at,
+            closing,
+        } => {
+            if closing.is_none() && chain::may_follow(&state.started, &step) {
+                return Err(Rejection::Unminted);
+            }
+            draft.take_yield(commands, step, at, closing, now)?;
+        }
+        Request::RunDue { closing } => {
+            let (due, scope) = chain::deadline(&state.started, state.started_at)
+                .filter(|(due, _)| *due <= now)
+                .ok_or(Rejection::RunNotDue)?;
+            if closing.is_none() && chain::may_follow_timeout(&state.started) {
+                return Err(Rejection::Unminted);
+            }
+            draft.time_out(due, scope, closing, now);
+        }
         Request::ActivityDue { .. }
         | Request::ClaimActivity { .. }
         | Request::ReleaseActivity { .. }

@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use steadfast_model::activity::TaskState;
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, Step};
 use steadfast_model::{
     ActivityTask, Cancellation, Control, Event, EventKind, EventNumber, Failure, FailureKind,
@@ -12,8 +13,11 @@ use steadfast_model::{
 };
 
 use crate::activity::{self, Outcome};
+use crate::chain::Closing;
 use crate::decide::{Decision, Execution, Issued, Rejection, Request, TaskChange, UpdateChange};
-use crate::state::Pending;
+use crate::state::{Pending, upsert};
+
+mod closing;
 
 /// A decision in the making. It remembers what its own earlier events did, so that commands of one
 /// activation see each other without a copy of the state.
@@ -29,6 +33,8 @@ pub(crate) struct Draft<'e> {
     ended: BTreeSet<Seq>,
     /// Updates completed here.
     pub(crate) completed: BTreeSet<UpdateId>,
+    /// The memo as the commands so far leave it, if they change it.
+    memo: Option<Fields>,
 }
 
 impl<'e> Draft<'e> {
@@ -42,6 +48,7 @@ impl<'e> Draft<'e> {
             changed: BTreeMap::new(),
             ended: BTreeSet::new(),
             completed: BTreeSet::new(),
+            memo: None,
         }
     }
 
@@ -111,20 +118,30 @@ impl<'e> Draft<'e> {
         !self.ended.contains(&seq) && (begun() || before())
     }
 
-    pub(crate) fn take_yield(&mut self, commands: Vec<Issued>, step: Step, at: Timestamp) {
+    pub(crate) fn take_yield(
+        &mut self,
+        commands: Vec<Issued>,
+        step: Step,
+        at: Timestamp,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) -> Result<(), Rejection> {
         for Issued { at, command } in commands {
             self.command(command, at);
         }
         match step {
             Step::Blocked | Step::UnknownOperation(_) => {}
-            Step::Completed(result) => {
-                self.close(EventKind::WorkflowExecutionCompleted { result }, at);
-            }
-            Step::Failed(failure) => self.close(EventKind::WorkflowExecutionFailed { failure }, at),
+            Step::Completed(result) => self.close_completed(result, at, closing, now),
+            Step::Failed(failure) => self.close_failed(failure, at, closing, now),
             Step::Canceled(failure) => {
                 self.close(EventKind::WorkflowExecutionCanceled { failure }, at);
             }
+            Step::ContinuedAsNew(next) => {
+                let closing = closing.ok_or(Rejection::Unminted)?;
+                self.continue_as_new(next, at, *closing, now);
+            }
         }
+        Ok(())
     }
 
     fn command(&mut self, command: Command, at: Timestamp) {
@@ -187,6 +204,11 @@ impl<'e> Draft<'e> {
             }
             Command::RecordMarker { marker } => {
                 self.record(EventKind::MarkerRecorded { marker }, at);
+            }
+            Command::UpsertMemo { memo } => {
+                let state = &self.execution.state;
+                upsert(self.memo.get_or_insert_with(|| state.memo.clone()), &memo);
+                self.record(EventKind::WorkflowPropertiesModified { memo }, at);
             }
         }
     }
@@ -333,6 +355,7 @@ impl<'e> Draft<'e> {
             | Request::AdmitUpdate { .. }
             | Request::AcceptUpdate { .. }
             | Request::RefuseUpdate { .. }
+            | Request::RunDue { .. }
             | Request::Yield { .. } => {}
         }
         Ok(())

@@ -14,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod activity;
+pub mod chain;
 pub mod decide;
 mod draft;
 pub mod operate;

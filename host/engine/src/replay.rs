@@ -10,8 +10,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, Step};
 use steadfast_model::event::UpdateOutcome;
+use steadfast_model::limits::{HISTORY_BYTES_SUGGESTED, HISTORY_EVENTS_SUGGESTED};
 use steadfast_model::{
     Event, EventKind, EventNumber, MarkerName, Millis, Seq, Timestamp, UpdateId,
 };
@@ -96,6 +98,10 @@ pub struct Replay {
     patches: BTreeMap<MarkerName, bool>,
     /// Updates that the guest was told of and has not completed.
     running: BTreeSet<UpdateId>,
+    /// Bytes of what the guest was told.
+    told_bytes: u64,
+    /// From this event on the guest is advised to continue as new.
+    suggested_from: EventNumber,
 }
 
 impl Replay {
@@ -117,6 +123,8 @@ impl Replay {
             ended: 0,
             patches: BTreeMap::new(),
             running: BTreeSet::new(),
+            told_bytes: 0,
+            suggested_from: EventNumber(HISTORY_EVENTS_SUGGESTED),
         }
     }
 
@@ -176,6 +184,12 @@ impl Replay {
         }
         if let EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } = &event.kind {
             self.running.insert(update_id.clone());
+        }
+        self.told_bytes = self
+            .told_bytes
+            .saturating_add(event.kind.told_bytes() as u64);
+        if self.told_bytes >= HISTORY_BYTES_SUGGESTED {
+            self.suggested_from = self.suggested_from.min(event.number);
         }
         self.now = event.time;
         self.delivered = event.number;
@@ -330,6 +344,27 @@ impl Replay {
         self.cancel(seq, is_recorded, Command::CancelTimer { seq })
     }
 
+    /// Matches a change of the memo. `None`: it is recorded already.
+    ///
+    /// # Errors
+    /// [`Mismatch`] when the history records something else here.
+    pub fn upsert_memo(&mut self, memo: &Fields) -> Result<Option<Command>, Mismatch> {
+        self.skip_optional();
+        let Some(recorded) = self.commands.front() else {
+            let memo = memo.clone();
+            return Ok(Some(Command::UpsertMemo { memo }));
+        };
+        let number = recorded.number;
+        if let EventKind::WorkflowPropertiesModified { memo: old } = &recorded.kind {
+            if old != memo {
+                self.drift(number, String::from("values of the memo"));
+            }
+            self.commands.pop_front();
+            return Ok(None);
+        }
+        Err(self.differs(number, &recorded.kind, "UpsertMemo"))
+    }
+
     fn cancel(
         &mut self,
         seq: Seq,
@@ -382,6 +417,7 @@ impl Replay {
             Step::Completed(_) => "WorkflowExecutionCompleted",
             Step::Failed(_) => "WorkflowExecutionFailed",
             Step::Canceled(_) => "WorkflowExecutionCanceled",
+            Step::ContinuedAsNew(_) => "WorkflowExecutionContinuedAsNew",
         };
         self.skip_optional();
         match self.commands.front() {
@@ -452,6 +488,13 @@ impl Replay {
     #[must_use]
     pub fn delivered(&self) -> EventNumber {
         self.delivered
+    }
+
+    /// True if a guest that works on this event is advised to continue as new: its history is
+    /// long. It follows from what was delivered up to that event, so a replay answers the same.
+    #[must_use]
+    pub fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        event >= self.suggested_from
     }
 
     /// How many operations the guest waits for: those started and not resolved. Cancelled timers
@@ -531,6 +574,9 @@ fn describe(kind: &EventKind) -> String {
         | EventKind::WorkflowExecutionFailed { .. }
         | EventKind::WorkflowExecutionCanceled { .. }
         | EventKind::WorkflowExecutionTerminated { .. }
+        | EventKind::WorkflowExecutionTimedOut { .. }
+        | EventKind::WorkflowExecutionContinuedAsNew { .. }
+        | EventKind::WorkflowPropertiesModified { .. }
         | EventKind::WorkflowExecutionSignaled { .. }
         | EventKind::WorkflowExecutionCancelRequested { .. }
         | EventKind::ActivityTaskCompleted { .. }

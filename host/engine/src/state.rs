@@ -1,10 +1,13 @@
 //! The fold of a history: everything a decision needs to know about the past.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 
+use steadfast_model::chain::Fields;
 use steadfast_model::event::Started;
-use steadfast_model::{Event, EventKind, EventNumber, RequestId, Seq, Status, Timestamp, UpdateId};
+use steadfast_model::{
+    Event, EventKind, EventNumber, RequestId, RunId, Seq, Status, Timestamp, UpdateId,
+};
 
 /// An operation that has no outcome yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +99,15 @@ pub struct State {
     pub pending_activities: usize,
     /// Signals received.
     pub signals: u32,
-    /// Request ids of the signals received: the same id again is the same signal.
-    pub signal_ids: BTreeSet<RequestId>,
+    /// Request ids of the signals received, with the events that brought them (0: a run before
+    /// this one received it): the same id again is the same signal.
+    pub signal_ids: BTreeMap<RequestId, EventNumber>,
+    /// Events that the code is told of.
+    pub delivered_events: u64,
+    /// When the run began.
+    pub started_at: Timestamp,
+    /// The memo as it is now.
+    pub memo: Fields,
     /// True once somebody asked the run to cancel itself.
     pub cancel_requested: bool,
     /// Every update that was ever accepted, finished or not.
@@ -106,6 +116,8 @@ pub struct State {
     pub updates_running: usize,
     /// Bytes of the inputs of these.
     pub updates_running_bytes: usize,
+    /// The run that follows this one, which has ended.
+    pub new_run_id: Option<RunId>,
 }
 
 impl State {
@@ -129,11 +141,20 @@ impl State {
             pending: BTreeMap::new(),
             pending_activities: 0,
             signals: 0,
-            signal_ids: BTreeSet::new(),
+            signal_ids: started
+                .link
+                .signal_ids
+                .iter()
+                .map(|id| (id.clone(), EventNumber(0)))
+                .collect(),
+            delivered_events: 0,
+            started_at: event.time,
+            memo: started.options.memo.clone(),
             cancel_requested: false,
             updates: BTreeMap::new(),
             updates_running: 0,
             updates_running_bytes: 0,
+            new_run_id: None,
         })
     }
 
@@ -171,6 +192,9 @@ impl State {
             EventKind::WorkflowExecutionFailed { .. } => self.close(Status::Failed),
             EventKind::WorkflowExecutionCanceled { .. } => self.close(Status::Canceled),
             EventKind::WorkflowExecutionTerminated { .. } => self.close(Status::Terminated),
+            EventKind::WorkflowExecutionTimedOut { .. } => self.close(Status::TimedOut),
+            EventKind::WorkflowExecutionContinuedAsNew { .. } => self.close(Status::ContinuedAsNew),
+            EventKind::WorkflowPropertiesModified { memo } => upsert(&mut self.memo, memo),
             EventKind::ActivityTaskScheduled { seq, .. } => {
                 let pending = Pending::Activity {
                     scheduled: number,
@@ -211,7 +235,7 @@ impl State {
             }
             EventKind::WorkflowExecutionSignaled { request_id, .. } => {
                 self.signals = self.signals.saturating_add(1);
-                self.signal_ids.insert(request_id.clone());
+                self.signal_ids.insert(request_id.clone(), number);
             }
             EventKind::WorkflowExecutionUpdateAccepted {
                 update_id, input, ..
@@ -222,6 +246,10 @@ impl State {
                 outcome: _,
             } => self.complete_update(number, update_id, *accepted)?,
         }
+        if event.kind.is_delivered() {
+            self.delivered_events += 1;
+        }
+        self.new_run_id = event.kind.new_run_id();
         self.last = number;
         self.last_time = event.time;
         Ok(())
@@ -365,7 +393,7 @@ impl State {
             + self.pending.len() * 64
             + self
                 .signal_ids
-                .iter()
+                .keys()
                 .map(|r| r.as_str().len() + 48)
                 .sum::<usize>()
             + self
@@ -376,3 +404,17 @@ impl State {
             + self.started.input.size_bytes()
     }
 }
+
+/// Takes changes of a memo in: a value of the encoding `binary/null` takes the old one away.
+pub(crate) fn upsert(memo: &mut Fields, changes: &Fields) {
+    for (name, value) in changes {
+        if value.encoding == NULL {
+            memo.remove(name);
+        } else {
+            memo.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// The encoding of no value.
+const NULL: &str = "binary/null";

@@ -3,6 +3,7 @@
 use alloc::string::String;
 
 use crate::activity::ActivityOptions;
+use crate::chain::{ContinueAsNew, Fields};
 use crate::event::UpdateOutcome;
 use crate::failure::Failure;
 use crate::id::{ActivityType, Seq, UpdateId};
@@ -53,6 +54,11 @@ pub enum Command {
         /// What it answers.
         outcome: UpdateOutcome,
     },
+    /// Change the memo.
+    UpsertMemo {
+        /// New values; an encoding of `binary/null` takes a value away.
+        memo: Fields,
+    },
 }
 
 impl Command {
@@ -66,6 +72,7 @@ impl Command {
             Self::CancelTimer { .. } => "CancelTimer",
             Self::RecordMarker { .. } => "RecordMarker",
             Self::CompleteUpdate { .. } => "CompleteUpdate",
+            Self::UpsertMemo { .. } => "UpsertMemo",
         }
     }
 }
@@ -81,6 +88,8 @@ pub enum Step {
     Failed(Failure),
     /// The workflow accepted a cancel request.
     Canceled(Failure),
+    /// The workflow goes on in a new run.
+    ContinuedAsNew(alloc::boxed::Box<ContinueAsNew>),
     /// An event resolved an operation that this code never started.
     UnknownOperation(Seq),
 }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use minicbor::{Decode, Encode};
 
 use crate::activity::ActivityOptions;
+use crate::chain::{ChainOptions, Fields, Link, is_default};
 use crate::failure::{Failure, RetryState};
 use crate::id::{
     ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, Seq, SignalName,
@@ -90,6 +91,35 @@ pub struct Started {
     /// 1 for the first run; grows with each retry of the workflow.
     #[n(10)]
     pub attempt: u32,
+    /// What was asked for, for this run and those that follow it.
+    #[cbor(n(11), skip_if = "is_default")]
+    pub options: ChainOptions,
+    /// Where the run stands in its chain.
+    #[cbor(n(12), skip_if = "is_default")]
+    pub link: Link,
+}
+
+/// What a run that has ended was limited by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum TimeoutScope {
+    /// The limit of one run.
+    #[n(0)]
+    Run,
+    /// The limit over the whole chain.
+    #[n(1)]
+    Execution,
+}
+
+impl TimeoutScope {
+    /// The name used by the API and the CLI.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Execution => "execution",
+        }
+    }
 }
 
 /// What happened. A variant's fields are only ever appended, as optional ones.
@@ -108,6 +138,9 @@ pub enum EventKind {
         /// The result.
         #[n(0)]
         result: Payload,
+        /// The run that follows.
+        #[n(1)]
+        new_run_id: Option<RunId>,
     },
     /// The workflow returned a failure.
     #[n(3)]
@@ -115,6 +148,25 @@ pub enum EventKind {
         /// Why.
         #[n(0)]
         failure: Failure,
+        /// The run that follows: another attempt, or the next of a schedule.
+        #[n(1)]
+        new_run_id: Option<RunId>,
+        /// Why there is no other attempt, or that there is.
+        #[n(2)]
+        retry_state: Option<RetryState>,
+    },
+    /// The run took longer than allowed; no code ran.
+    #[n(4)]
+    WorkflowExecutionTimedOut {
+        /// Which limit.
+        #[n(0)]
+        scope: TimeoutScope,
+        /// The run that follows: another attempt, or the next of a schedule.
+        #[n(1)]
+        new_run_id: Option<RunId>,
+        /// Why there is no other attempt, or that there is.
+        #[n(2)]
+        retry_state: RetryState,
     },
     /// A command: an activity was scheduled.
     #[n(10)]
@@ -312,6 +364,29 @@ pub enum EventKind {
         #[n(1)]
         identity: String,
     },
+    /// The workflow goes on in a new run.
+    #[n(28)]
+    WorkflowExecutionContinuedAsNew {
+        /// The run that follows.
+        #[n(0)]
+        new_run_id: RunId,
+        /// What it runs.
+        #[n(1)]
+        workflow_type: WorkflowType,
+        /// What it is started with.
+        #[n(2)]
+        input: Payload,
+        /// When its code may run; `None`: at once.
+        #[n(3)]
+        not_before: Option<Timestamp>,
+    },
+    /// A command: the workflow changed its memo.
+    #[n(46)]
+    WorkflowPropertiesModified {
+        /// New values; an encoding of `binary/null` takes a value away.
+        #[n(0)]
+        memo: Fields,
+    },
 }
 
 impl EventKind {
@@ -338,6 +413,9 @@ impl EventKind {
             Self::WorkflowExecutionUpdateAccepted { .. } => "WorkflowExecutionUpdateAccepted",
             Self::WorkflowExecutionUpdateCompleted { .. } => "WorkflowExecutionUpdateCompleted",
             Self::WorkflowExecutionTerminated { .. } => "WorkflowExecutionTerminated",
+            Self::WorkflowExecutionTimedOut { .. } => "WorkflowExecutionTimedOut",
+            Self::WorkflowExecutionContinuedAsNew { .. } => "WorkflowExecutionContinuedAsNew",
+            Self::WorkflowPropertiesModified { .. } => "WorkflowPropertiesModified",
         }
     }
 
@@ -353,6 +431,8 @@ impl EventKind {
             | Self::WorkflowExecutionUpdateCompleted { .. }
             | Self::WorkflowExecutionCompleted { .. }
             | Self::WorkflowExecutionFailed { .. }
+            | Self::WorkflowExecutionContinuedAsNew { .. }
+            | Self::WorkflowPropertiesModified { .. }
             | Self::WorkflowExecutionCanceled { .. } => true,
             Self::WorkflowExecutionStarted { .. }
             | Self::ActivityTaskCompleted { .. }
@@ -363,6 +443,7 @@ impl EventKind {
             | Self::WorkflowExecutionCancelRequested { .. }
             | Self::WorkflowExecutionSignaled { .. }
             | Self::WorkflowExecutionUpdateAccepted { .. }
+            | Self::WorkflowExecutionTimedOut { .. }
             | Self::WorkflowExecutionTerminated { .. } => false,
         }
     }
@@ -384,6 +465,9 @@ impl EventKind {
             | Self::WorkflowExecutionFailed { .. }
             | Self::WorkflowExecutionCanceled { .. }
             | Self::WorkflowExecutionTerminated { .. }
+            | Self::WorkflowExecutionTimedOut { .. }
+            | Self::WorkflowExecutionContinuedAsNew { .. }
+            | Self::WorkflowPropertiesModified { .. }
             | Self::ActivityTaskScheduled { .. }
             | Self::ActivityTaskCancelRequested { .. }
             | Self::TimerStarted { .. }
@@ -402,6 +486,8 @@ impl EventKind {
                 | Self::WorkflowExecutionFailed { .. }
                 | Self::WorkflowExecutionCanceled { .. }
                 | Self::WorkflowExecutionTerminated { .. }
+                | Self::WorkflowExecutionTimedOut { .. }
+                | Self::WorkflowExecutionContinuedAsNew { .. }
         )
     }
 
@@ -419,6 +505,9 @@ impl EventKind {
             | Self::WorkflowExecutionFailed { .. }
             | Self::WorkflowExecutionCanceled { .. }
             | Self::WorkflowExecutionTerminated { .. }
+            | Self::WorkflowExecutionTimedOut { .. }
+            | Self::WorkflowExecutionContinuedAsNew { .. }
+            | Self::WorkflowPropertiesModified { .. }
             | Self::WorkflowExecutionCancelRequested { .. }
             | Self::WorkflowExecutionSignaled { .. }
             | Self::ActivityTaskScheduled { .. }
@@ -428,6 +517,40 @@ impl EventKind {
             | Self::MarkerRecorded { .. }
             | Self::WorkflowExecutionUpdateAccepted { .. }
             | Self::WorkflowExecutionUpdateCompleted { .. } => None,
+        }
+    }
+
+    /// The run that follows the one that this event ends, if one does.
+    #[must_use]
+    pub fn new_run_id(&self) -> Option<RunId> {
+        if let Self::WorkflowExecutionCompleted { new_run_id, .. }
+        | Self::WorkflowExecutionFailed { new_run_id, .. }
+        | Self::WorkflowExecutionTimedOut { new_run_id, .. } = self
+        {
+            *new_run_id
+        } else if let Self::WorkflowExecutionContinuedAsNew { new_run_id, .. } = self {
+            Some(*new_run_id)
+        } else {
+            None
+        }
+    }
+
+    /// Bytes of the payload or failure that a guest is told with the event.
+    #[must_use]
+    pub fn told_bytes(&self) -> usize {
+        if let Self::ActivityTaskCompleted {
+            result: payload, ..
+        }
+        | Self::WorkflowExecutionSignaled { input: payload, .. } = self
+        {
+            payload.size_bytes()
+        } else if let Self::ActivityTaskFailed { failure, .. }
+        | Self::ActivityTaskTimedOut { failure, .. }
+        | Self::ActivityTaskCanceled { failure, .. } = self
+        {
+            failure.size_bytes()
+        } else {
+            0
         }
     }
 }

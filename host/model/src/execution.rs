@@ -28,16 +28,24 @@ pub enum Status {
     /// Ended from outside.
     #[n(5)]
     Terminated,
+    /// Went on in a new run.
+    #[n(6)]
+    ContinuedAsNew,
+    /// Took longer than allowed.
+    #[n(7)]
+    TimedOut,
 }
 
 impl Status {
     /// Every status.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Running,
         Self::Completed,
         Self::Failed,
         Self::Canceled,
         Self::Terminated,
+        Self::ContinuedAsNew,
+        Self::TimedOut,
     ];
 
     /// The name used by the API and the CLI.
@@ -49,6 +57,8 @@ impl Status {
             Self::Failed => "failed",
             Self::Canceled => "canceled",
             Self::Terminated => "terminated",
+            Self::ContinuedAsNew => "continued-as-new",
+            Self::TimedOut => "timed-out",
         }
     }
 
@@ -126,4 +136,10 @@ pub struct ExecutionRecord {
     /// Number of the last event, once the run has ended.
     #[n(11)]
     pub last_event: Option<EventNumber>,
+    /// Its code has not run and does not before this time.
+    #[n(12)]
+    pub delayed_until: Option<Timestamp>,
+    /// Signals that had arrived when the run ended and that its code was never told of.
+    #[n(13)]
+    pub undelivered_signals: Option<u32>,
 }

@@ -307,7 +307,7 @@ fn cut_to(text: &mut String, bytes: usize) {
     }
 }
 
-/// Why an activity is not tried again. Numbers are stored and are Temporal's.
+/// Why an activity or a run is not tried again. Numbers are stored and are Temporal's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum RetryState {

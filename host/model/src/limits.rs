@@ -37,6 +37,31 @@ pub const QUERY_TIME_MAX: Millis = Millis(10_000);
 
 /// Most replayed copies of runs that are kept for further queries.
 pub const QUERY_COPIES_MAX: usize = 32;
+/// Request ids of signals that a run hands on to the one that follows it, newest first: a
+/// repetition of an older signal is taken for a new one.
+pub const SIGNAL_IDS_CARRIED_MAX: usize = 256;
+
+/// Shortest life of a run that continues as new without having been told anything but the signals
+/// that it hands on: the next one waits so that such a loop does not spin. Temporal:
+/// `history.workflowIdReuseMinimalInterval`, which it applies to every run.
+pub const IDLE_RUN_LIFE_MIN: Millis = Millis(1000);
+
+/// Events of a history from which on a workflow is advised to continue as new. Temporal:
+/// `limit.historyCount.suggestContinueAsNew`.
+pub const HISTORY_EVENTS_SUGGESTED: u64 = 4096;
+
+/// Bytes of results and signals told to a run from which on it is advised to continue as new.
+/// Temporal: `limit.historySize.suggestContinueAsNew`, which counts the whole history.
+pub const HISTORY_BYTES_SUGGESTED: u64 = 4 * 1024 * 1024;
+
+/// Most bytes of a memo, and of headers, names included. Temporal: `limit.memoSize.error`.
+pub const FIELDS_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Longest summary of an execution. Temporal: `limit.userMetadataSummarySize`.
+pub const SUMMARY_BYTES_MAX: usize = 400;
+
+/// Longest details of an execution. Temporal: `limit.userMetadataDetailsSize`.
+pub const DETAILS_BYTES_MAX: usize = 20_000;
 
 /// Most operations (activities and timers) that one run may wait for. Temporal allows 2,000
 /// pending activities; a fan-out of 10,000 must fit.

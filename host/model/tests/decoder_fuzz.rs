@@ -14,14 +14,17 @@ mod mutate;
 
 use decoders::decode_everything;
 use mutate::Seeded;
+use steadfast_model::chain::Fields;
 use steadfast_model::codec::{Chunk, encode};
 use steadfast_model::component::{MessageDescription, WorkflowDescription};
+use steadfast_model::event::{Started, TimeoutScope};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
-    ActivityOptions, ActivityTask, ActivityType, Cancellation, ComponentDescription,
+    ActivityOptions, ActivityTask, ActivityType, Cancellation, ChainOptions, ComponentDescription,
     ComponentDigest, ComponentRecord, Control, Event, EventKind, EventNumber, ExecutionRecord,
-    Failure, FailureKind, Frame, Millis, Namespace, Paused, Payload, RequestId, RetryState, RunId,
-    RunKey, Seq, SignalName, Status, TaskQueue, TaskState, Timestamp, WorkflowId, WorkflowType,
+    Failure, FailureKind, Frame, Initiator, Link, Millis, Namespace, Paused, Payload, RequestId,
+    RetryPolicy, RetryState, RunId, RunKey, Seq, SignalName, Status, TaskQueue, TaskState,
+    Timestamp, WorkflowId, WorkflowType,
 };
 
 fn name<T: std::str::FromStr>(text: &str) -> T {
@@ -48,6 +51,43 @@ fn options() -> ActivityOptions {
 }
 
 /// One event of several kinds, with numbers of every width.
+fn fields() -> Fields {
+    Fields::from([("note".to_owned(), Payload::json("1"))])
+}
+
+fn started() -> Started {
+    Started {
+        namespace: name("default"),
+        workflow_id: name("id"),
+        run_id: RunId::new(RunKey(1), [3; 8]),
+        workflow_type: name("order"),
+        component: ComponentDigest([1; 32]),
+        task_queue: name("queue"),
+        input: Payload::json("{}"),
+        random_seed: [5; 32],
+        request_id: name("request"),
+        identity: String::new(),
+        attempt: 2,
+        options: ChainOptions {
+            execution_timeout: Some(Millis(5)),
+            run_timeout: None,
+            retry: Some(RetryPolicy::default()),
+            cron: "* * * * *".to_owned(),
+            memo: fields(),
+            headers: Fields::new(),
+            summary: "summary".to_owned(),
+            details: String::new(),
+        },
+        link: Link {
+            first_run_id: Some(RunId::new(RunKey(1), [3; 8])),
+            initiator: Some(Initiator::Cron),
+            last_failure: Some(failure()),
+            signal_ids: vec![name("signal")],
+            ..Link::default()
+        },
+    }
+}
+
 fn events() -> Vec<Event> {
     let seq = Seq(70_000);
     let kinds = vec![
@@ -85,6 +125,27 @@ fn events() -> Vec<Event> {
         },
         EventKind::WorkflowExecutionCompleted {
             result: Payload::json("[]"),
+            new_run_id: Some(RunId::new(RunKey(7), [4; 8])),
+        },
+        EventKind::WorkflowExecutionFailed {
+            failure: failure(),
+            new_run_id: None,
+            retry_state: Some(RetryState::RetryPolicyNotSet),
+        },
+        EventKind::WorkflowExecutionTimedOut {
+            scope: TimeoutScope::Run,
+            new_run_id: Some(RunId::new(RunKey(7), [4; 8])),
+            retry_state: RetryState::InProgress,
+        },
+        EventKind::WorkflowExecutionContinuedAsNew {
+            new_run_id: RunId::new(RunKey(7), [4; 8]),
+            workflow_type: name("order"),
+            input: Payload::json("3"),
+            not_before: Some(Timestamp(9)),
+        },
+        EventKind::WorkflowPropertiesModified { memo: fields() },
+        EventKind::WorkflowExecutionStarted {
+            started: Box::new(started()),
         },
     ];
     let numbered = (1..).zip(kinds);
@@ -173,6 +234,8 @@ fn seeds() -> Vec<Vec<u8>> {
         started_at: Timestamp(1),
         closed_at: None,
         last_event: Some(EventNumber(12)),
+        delayed_until: Some(Timestamp(4)),
+        undelivered_signals: None,
         blocked: Some(Blocked {
             since: Timestamp(2),
             code: "trap".to_owned(),

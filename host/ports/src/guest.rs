@@ -6,9 +6,11 @@
 
 use std::any::Any;
 
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{
-    ComponentDescription, ComponentDigest, Event, Failure, Millis, Payload, RunId, Seq, Timestamp,
+    ChainOptions, ComponentDescription, ComponentDigest, Event, EventNumber, Failure, Link, Millis,
+    Payload, RunId, Seq, Timestamp,
 };
 
 /// An activity call as the guest made it: borrowed, and with nothing filled in.
@@ -64,6 +66,10 @@ pub struct RunInfo {
     pub attempt: u32,
     /// When the run began.
     pub started: Timestamp,
+    /// What was asked for when the chain began; its memo is that of the run's start.
+    pub options: ChainOptions,
+    /// Where the run stands in its chain.
+    pub link: Link,
 }
 
 /// Why a call of the guest was not answered. The activation ends.
@@ -132,6 +138,15 @@ pub trait HostCalls: Send {
         update_id: &str,
         outcome: Result<Payload, Failure>,
     ) -> Result<(), Stop>;
+
+    /// `memo.upsert`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop>;
+
+    /// `workflow-info.continue-as-new-suggested`, asked while the guest works on this event.
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool;
 
     /// `clock.now`: the time of the event being delivered.
     fn now(&mut self) -> Timestamp;

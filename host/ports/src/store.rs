@@ -24,6 +24,10 @@ pub enum TimerKind {
     Activity,
     /// The next try of a failed activation; its `seq` is 0.
     Activation,
+    /// The first activation of a run that was to begin later; its `seq` is 0.
+    Start,
+    /// The limit of a run or of its chain; its `seq` is 0.
+    Run,
 }
 
 impl TimerKind {
@@ -34,6 +38,8 @@ impl TimerKind {
             Self::Workflow => 1,
             Self::Activity => 2,
             Self::Activation => 3,
+            Self::Start => 4,
+            Self::Run => 5,
         }
     }
 
@@ -44,6 +50,8 @@ impl TimerKind {
             1 => Some(Self::Workflow),
             2 => Some(Self::Activity),
             3 => Some(Self::Activation),
+            4 => Some(Self::Start),
+            5 => Some(Self::Run),
             _ => None,
         }
     }

@@ -91,6 +91,8 @@ pub struct Yielded {
     pub at: Timestamp,
     /// New log lines.
     pub log: Vec<LogLine>,
+    /// Events that the guest was to be told of when it ended.
+    pub left: Vec<Event>,
     /// Inputs that differ from the recorded ones, and how many.
     pub drifts: (Vec<Drift>, u64),
     /// What the validator said, if it was asked.
@@ -225,6 +227,7 @@ fn validate(live: Live, update: &AdmittedUpdate) -> Finished {
         step: Step::Blocked,
         at: calls.replay.now(),
         log,
+        left: Vec::new(),
         drifts: (Vec::new(), 0),
         verdict: Some(Verdict {
             number: update.number,
@@ -367,6 +370,7 @@ fn finish(mut live: Live, step: Step) -> Finished {
         step,
         at: calls.replay.now(),
         log,
+        left: calls.deliveries.drain(..).collect(),
         drifts: (drifts.to_vec(), count),
         verdict: None,
     };

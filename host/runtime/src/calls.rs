@@ -6,19 +6,22 @@ use std::collections::VecDeque;
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
 use steadfast_engine::replay::{Completion, Marked, Matched, Mismatch, Replay};
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{
-    ACTIVATION_COMMANDS_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX, PENDING_OPERATIONS_MAX,
+    ACTIVATION_COMMANDS_MAX, FIELDS_BYTES_MAX, HISTORY_EVENTS_MAX, PAYLOAD_BYTES_MAX,
+    PENDING_OPERATIONS_MAX,
 };
 use steadfast_model::{
-    ActivityType, Event, EventKind, Failure, MarkerName, Millis, Payload, Seq, TaskQueue,
-    Timestamp, UpdateId, UpdateName,
+    ActivityType, Event, EventKind, EventNumber, Failure, MarkerName, Millis, Payload, Seq,
+    TaskQueue, Timestamp, UpdateId, UpdateName,
 };
 use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
 
 use crate::activation::nondeterminism;
 use crate::recorded::Recorded;
+use crate::starting::fields_bytes;
 
 /// Most log lines of one activation; further ones are dropped and counted.
 const LOG_LINES_MAX: usize = 1000;
@@ -57,6 +60,8 @@ impl Calls {
                 task_queue: started.task_queue.as_str().to_owned(),
                 attempt: started.attempt,
                 started: at,
+                options: started.options.clone(),
+                link: started.link.clone(),
             },
             task_queue: started.task_queue.clone(),
             is_muted: false,
@@ -329,9 +334,12 @@ impl HostCalls for Calls {
         }
         let activity_type = ActivityType::new(call.activity_type)
             .map_err(|error| Stop::Invalid(error.to_string()))?;
-        let options = normalise(&given(call.options), &self.task_queue, None).map_err(|error| {
-            Stop::Invalid(format!("options of activity {activity_type}: {error}"))
-        })?;
+        let options = normalise(
+            &given(call.options),
+            &self.task_queue,
+            self.info.options.run_timeout,
+        )
+        .map_err(|error| Stop::Invalid(format!("options of activity {activity_type}: {error}")))?;
         let input = Payload::encoded(call.encoding, call.input.to_vec());
         self.issue(Command::ScheduleActivity {
             activity_type,
@@ -433,6 +441,25 @@ impl HostCalls for Calls {
                  already"
             ))),
         }
+    }
+
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop> {
+        self.look_ahead()?;
+        let command = self.replay.upsert_memo(&memo).map_err(mismatch)?;
+        let Some(command) = command else {
+            return Ok(());
+        };
+        let bytes = fields_bytes(&memo);
+        if bytes > FIELDS_BYTES_MAX {
+            return Err(Stop::Limit(format!(
+                "the memo is {bytes} bytes; the limit is {FIELDS_BYTES_MAX}"
+            )));
+        }
+        self.issue(command)
+    }
+
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        self.replay.is_continue_as_new_suggested(event)
     }
 
     fn now(&mut self) -> Timestamp {

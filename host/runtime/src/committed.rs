@@ -35,11 +35,23 @@ impl Shard {
                         self.timers.arm(key);
                     }
                     self.announce(key, flight.events);
+                    if let Some(next) = flight.successor {
+                        self.begin_successor(*next, ticket, now);
+                    }
                 }
                 self.settle(run, now);
             }
             Err(error) => self.commit_failed(run, &error, now),
         }
+    }
+
+    /// The run that follows is durable with the one before it.
+    fn begin_successor(&mut self, mut run: Run, ticket: Ticket, now: Timestamp) {
+        if let Some(flight) = run.committed(ticket) {
+            self.arm_run(&run);
+            self.announce(run.key(), flight.events);
+        }
+        self.settle(run, now);
     }
 
     fn announce(&mut self, run: RunKey, mut events: Vec<Event>) {

@@ -300,6 +300,7 @@ impl Shared {
                 };
                 self.store.submit(batch, Box::new(done));
             }
+            Output::Touch { run } => self.send(run, Input::Touch { run }),
             Output::Load { run } => self.give(Task::Load { run, shard }),
             Output::LoadTimers { after, until } => {
                 self.give(Task::LoadTimers {

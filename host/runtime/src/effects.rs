@@ -50,6 +50,9 @@ impl Shard {
         for (change, before) in decision.tasks.into_iter().zip(before) {
             self.task_changed(run, change, before.as_ref());
         }
+        if let Some(successor) = decision.successor {
+            Self::take_successor(run, *successor);
+        }
         for event in &decision.events {
             self.after_event(run, event);
         }
@@ -102,6 +105,7 @@ impl Shard {
         }
         if event.kind.is_delivered() {
             run.wants_flush = true;
+            self.message_wakes(run, &event.kind);
         }
         if event.kind.is_close() {
             run.wants_flush = true;
@@ -109,8 +113,18 @@ impl Shard {
             run.record.status = run.execution.state.status;
             run.record.closed_at = Some(event.time);
             run.record.last_event = Some(event.number);
+            self.disarm_run(run);
             run.record.blocked = None;
+            run.record.delayed_until = None;
             run.is_record_dirty = true;
+        }
+    }
+
+    /// A message ends the delay that whoever started the run asked for; a cancel request ends any.
+    fn message_wakes(&mut self, run: &mut Run, kind: &EventKind) {
+        let is_cancel = matches!(kind, EventKind::WorkflowExecutionCancelRequested { .. });
+        if is_cancel || run.started.link.initiator.is_none() {
+            self.wake(run);
         }
     }
 
@@ -314,15 +328,6 @@ pub(crate) fn activity_timer(task: &ActivityTask, due: Timestamp) -> TimerKey {
         run: task.run,
         kind: TimerKind::Activity,
         seq: task.seq,
-    }
-}
-
-pub(crate) fn activation_timer(run: RunKey, due: Timestamp) -> TimerKey {
-    TimerKey {
-        due,
-        run,
-        kind: TimerKind::Activation,
-        seq: Seq(0),
     }
 }
 

@@ -25,6 +25,19 @@ pub enum Error {
         /// The open run.
         run_id: RunId,
     },
+    /// The workflow id had a run, and the start does not want to use it again.
+    #[error(
+        "the workflow id was used by run {run_id}, which has {status}; the reuse policy {policy} \
+         forbids another run"
+    )]
+    IdUsed {
+        /// The last run.
+        run_id: RunId,
+        /// How it ended.
+        status: &'static str,
+        /// The policy of the start.
+        policy: &'static str,
+    },
     /// The run has ended.
     #[error("the execution has already {status}")]
     Closed {
@@ -84,6 +97,7 @@ impl Error {
         match self {
             Self::NotFound { .. } => "not-found",
             Self::AlreadyStarted { .. } => "already-started",
+            Self::IdUsed { .. } => "id-used",
             Self::Closed { .. } => "execution-closed",
             Self::QueryRejected { .. } => "query-rejected",
             Self::QueryFailed(_) => "query-failed",

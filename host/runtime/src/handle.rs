@@ -6,28 +6,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_engine::decide::{Request, start as started_event};
+use steadfast_engine::Rejection;
+use steadfast_engine::decide::Request;
 use steadfast_engine::options::START_TO_CLOSE_DEFAULT;
-use steadfast_model::event::Started;
 use steadfast_model::limits::{LONG_POLL_MAX, PAYLOAD_BYTES_MAX};
 use steadfast_model::{
-    ComponentDigest, ComponentRecord, EventKind, EventNumber, ExecutionRecord, Millis, Namespace,
-    Payload, RequestId, RunId, RunKey, SignalName, Status, TaskQueue, WorkflowId, WorkflowType,
+    ComponentDigest, ComponentRecord, ExecutionRecord, Millis, Namespace, Payload, RequestId,
+    RunId, SignalName, TaskQueue, WorkflowId, WorkflowType,
 };
-use steadfast_ports::Entropy;
 use steadfast_ports::store::{self, Batch, FencingToken, Write};
 
 use crate::driver::Shared;
 use crate::error::Error;
-use crate::host::{RunKeys, ShutdownGuard};
-use crate::message::{CallError, Input, NewRun};
-use crate::recorded::read_history;
+use crate::host::{Mint, ShutdownGuard};
+use crate::message::{CallError, Input};
+
+pub use crate::starting::{
+    ConflictPolicy, ReusePolicy, StartOptions, StartWorkflow, StartedWorkflow,
+};
 
 /// The name of the only namespace of this version.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// Tries to start a run whose workflow id others start at the same time.
-const START_TRIES: u32 = 10;
+/// Most steps of a chain that one request is taken along.
+const CHAIN_STEPS_MAX: u32 = 10_000;
 
 /// Which execution a call is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,36 +40,6 @@ pub struct Target {
     pub workflow_id: WorkflowId,
     /// One run of it; `None`: the current one.
     pub run_id: Option<RunId>,
-}
-
-/// A workflow to start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartWorkflow {
-    /// The tenant.
-    pub namespace: Namespace,
-    /// The user's name; `None`: a random one.
-    pub workflow_id: Option<WorkflowId>,
-    /// What to run: the current version of this type.
-    pub workflow_type: WorkflowType,
-    /// Where its activities go; `None`: the host's default.
-    pub task_queue: Option<TaskQueue>,
-    /// What to start it with.
-    pub input: Payload,
-    /// The same id again is the same start; `None`: a random one.
-    pub request_id: Option<RequestId>,
-    /// Who starts it; may be empty.
-    pub identity: String,
-}
-
-/// A started workflow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartedWorkflow {
-    /// Its name.
-    pub workflow_id: WorkflowId,
-    /// Its run.
-    pub run_id: RunId,
-    /// False if the same request had started it before.
-    pub is_new: bool,
 }
 
 /// Who asks, and which request it is.
@@ -93,9 +65,8 @@ pub struct Uploaded {
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
     _guard: Arc<ShutdownGuard>,
-    entropy: Arc<dyn Entropy>,
-    keys: Arc<RunKeys>,
-    default_queue: TaskQueue,
+    pub(crate) mint: Arc<Mint>,
+    pub(crate) default_queue: TaskQueue,
     fence: FencingToken,
 }
 
@@ -110,18 +81,15 @@ impl std::fmt::Debug for Handle {
 impl Handle {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        entropy: Arc<dyn Entropy>,
-        last_run: RunKey,
+        mint: Arc<Mint>,
         default_queue: TaskQueue,
         fence: FencingToken,
     ) -> Self {
         let guard = Arc::new(ShutdownGuard(shared.clone()));
-        let keys = Arc::new(RunKeys::after(last_run));
         Self {
             shared,
             _guard: guard,
-            entropy,
-            keys,
+            mint,
             default_queue,
             fence,
         }
@@ -206,152 +174,6 @@ impl Handle {
             .ok_or_else(missing)
     }
 
-    /// Starts a workflow.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyStarted`] when another start holds the workflow id with an open run;
-    /// [`Error::NotFound`] for an unknown workflow type; [`Error::TooLarge`] for the input.
-    pub async fn start(&self, start: StartWorkflow) -> Result<StartedWorkflow, Error> {
-        self.start_with(start, None).await
-    }
-
-    /// Starts a workflow; `first` reaches the run in the batch that begins it.
-    pub(crate) async fn start_with(
-        &self,
-        start: StartWorkflow,
-        first: Option<Request>,
-    ) -> Result<StartedWorkflow, Error> {
-        check_namespace(&start.namespace)?;
-        check_payload("input", &start.input)?;
-        let component = self.route(&start.namespace, &start.workflow_type)?;
-        let workflow_id = match start.workflow_id.clone() {
-            Some(id) => id,
-            None => WorkflowId::new(self.random_name())?,
-        };
-        let request_id = self.request_id(start.request_id.clone())?;
-        for _ in 0..START_TRIES {
-            let replaces = self
-                .shared
-                .store
-                .current_run(&start.namespace, &workflow_id)?;
-            if let Some(current) = replaces
-                && let Some(outcome) = self.started_before(current, &workflow_id, &request_id)?
-            {
-                return outcome;
-            }
-            let mut new = self.new_run(&start, &workflow_id, &request_id, component, replaces)?;
-            new.first.clone_from(&first);
-            let (run, run_id) = (new.record.run, new.record.run_id);
-            let input = |reply| Input::Start {
-                new: Box::new(new),
-                reply,
-            };
-            match self.shared.call(run, input).await {
-                Ok(_) => {
-                    return Ok(StartedWorkflow {
-                        workflow_id,
-                        run_id,
-                        is_new: true,
-                    });
-                }
-                // Somebody else started this id meanwhile: look again.
-                Err(CallError::Conflict(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Err(Error::Unavailable(format!(
-            "too many starts of {workflow_id} at the same time"
-        )))
-    }
-
-    /// What a start answers when its workflow id has a run; `None`: the id is free again.
-    #[allow(
-        clippy::type_complexity,
-        reason = "an answer that may be an error, or none"
-    )]
-    fn started_before(
-        &self,
-        current: RunKey,
-        workflow_id: &WorkflowId,
-        request_id: &RequestId,
-    ) -> Result<Option<Result<StartedWorkflow, Error>>, Error> {
-        let Some(record) = self.shared.store.execution(current)? else {
-            return Ok(None);
-        };
-        let first = read_history(&*self.shared.store, current, EventNumber::FIRST)?;
-        let is_same = first.first().is_some_and(|event| {
-            matches!(&event.kind, EventKind::WorkflowExecutionStarted { started }
-                if started.request_id == *request_id)
-        });
-        if is_same {
-            let workflow_id = workflow_id.clone();
-            let run_id = record.run_id;
-            return Ok(Some(Ok(StartedWorkflow {
-                workflow_id,
-                run_id,
-                is_new: false,
-            })));
-        }
-        let is_open = !record.status.is_closed();
-        Ok(is_open.then_some(Err(Error::AlreadyStarted {
-            run_id: record.run_id,
-        })))
-    }
-
-    fn new_run(
-        &self,
-        start: &StartWorkflow,
-        workflow_id: &WorkflowId,
-        request_id: &RequestId,
-        component: ComponentDigest,
-        replaces: Option<RunKey>,
-    ) -> Result<NewRun, Error> {
-        let run = self.keys.take();
-        let mut random = [0; 8];
-        self.entropy.fill(&mut random);
-        let run_id = RunId::new(run, random);
-        let mut random_seed = [0; 32];
-        self.entropy.fill(&mut random_seed);
-        let now = self.shared.clock.now();
-        let task_queue = start
-            .task_queue
-            .clone()
-            .unwrap_or_else(|| self.default_queue.clone());
-        let record = ExecutionRecord {
-            run,
-            namespace: start.namespace.clone(),
-            workflow_id: workflow_id.clone(),
-            run_id,
-            workflow_type: start.workflow_type.clone(),
-            component,
-            task_queue: task_queue.clone(),
-            status: Status::Running,
-            started_at: now,
-            closed_at: None,
-            blocked: None,
-            last_event: None,
-        };
-        let started = Started {
-            namespace: start.namespace.clone(),
-            workflow_id: workflow_id.clone(),
-            run_id,
-            workflow_type: start.workflow_type.clone(),
-            component,
-            task_queue,
-            input: start.input.clone(),
-            random_seed,
-            request_id: request_id.clone(),
-            identity: start.identity.clone(),
-            attempt: 1,
-        };
-        Ok(NewRun {
-            record,
-            event: started_event(started, now),
-            replaces,
-            first: None,
-        })
-    }
-
     /// Sends a signal.
     ///
     /// # Errors
@@ -415,21 +237,40 @@ impl Handle {
             .await
     }
 
+    /// A request that names no run goes to the one that is current, and along the chain if that
+    /// run ends meanwhile.
     async fn request(&self, target: &Target, request: Request) -> Result<(), Error> {
-        let record = self.record(target)?;
-        if record.status.is_closed() {
-            return Err(Error::Closed {
-                status: record.status.name(),
-            });
+        let mut record = self.record(target)?;
+        for _ in 0..CHAIN_STEPS_MAX {
+            if record.status.is_closed() {
+                return Err(Error::Closed {
+                    status: record.status.name(),
+                });
+            }
+            let run = record.run;
+            let input = |reply| Input::Request {
+                run,
+                request: Box::new(request.clone()),
+                reply: Some(reply),
+            };
+            match self.shared.call(run, input).await {
+                Ok(_) => return Ok(()),
+                Err(CallError::Rejected(Rejection::Closed(status))) => {
+                    let closed = Error::Closed {
+                        status: status.name(),
+                    };
+                    record = self.record(target)?;
+                    if record.run == run {
+                        return Err(closed);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        let run = record.run;
-        let input = |reply| Input::Request {
-            run,
-            request: Box::new(request),
-            reply: Some(reply),
-        };
-        self.shared.call(run, input).await?;
-        Ok(())
+        Err(Error::Unavailable(format!(
+            "the runs of {} end faster than a request can follow",
+            target.workflow_id
+        )))
     }
 
     /// Tries a blocked run again now.
@@ -493,13 +334,13 @@ impl Handle {
     /// What random choices of one request follow from.
     pub(crate) fn seed(&self) -> [u8; 32] {
         let mut seed = [0; 32];
-        self.entropy.fill(&mut seed);
+        self.mint.fill(&mut seed);
         seed
     }
 
     pub(crate) fn random_name(&self) -> String {
         let mut bytes = [0; 16];
-        self.entropy.fill(&mut bytes);
+        self.mint.fill(&mut bytes);
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }

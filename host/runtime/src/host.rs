@@ -4,10 +4,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use steadfast_model::{RunKey, TaskQueue};
+use steadfast_engine::chain::Minted;
+use steadfast_model::{RunId, RunKey, TaskQueue};
 use steadfast_ports::store::{self, TaskKey};
 use steadfast_ports::{Clock, Entropy, Guests, Store};
 
+use crate::chain::Minter;
 use crate::driver::{Parts, Shared, lock, spawn};
 use crate::handle::Handle;
 use crate::local::Activities;
@@ -100,6 +102,7 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
     let last_run = world.store.last_run()?;
     let count = options.shards.clamp(1, 64) as u64;
     let local = Arc::new(options.activities.types());
+    let mint = Arc::new(Mint::after(last_run, world.entropy));
     let machines = (0..count)
         .map(|index| {
             Shard::new(ShardOptions {
@@ -109,6 +112,7 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
                 process: fence.0.to_string(),
                 local_activities: local.clone(),
                 cache_bytes: options.cache_bytes / usize::try_from(count).unwrap_or(1),
+                minter: mint.clone(),
             })
         })
         .collect();
@@ -131,13 +135,7 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
                 recover(&shared);
             }
         })?;
-    Ok(Handle::new(
-        shared,
-        world.entropy,
-        last_run,
-        default_queue,
-        fence,
-    ))
+    Ok(Handle::new(shared, mint, default_queue, fence))
 }
 
 /// Wakes the runs that are owed something and offers the tasks that wait, in pages and no faster
@@ -199,17 +197,52 @@ impl Drop for ShutdownGuard {
     }
 }
 
-/// Counts up run keys.
-pub(crate) struct RunKeys(Mutex<u64>);
+/// Makes what new runs are known by.
+pub(crate) struct Mint {
+    last: Mutex<u64>,
+    entropy: Arc<dyn Entropy>,
+}
 
-impl RunKeys {
-    pub(crate) fn after(last: RunKey) -> Self {
-        Self(Mutex::new(last.0))
+impl std::fmt::Debug for Mint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mint")
+            .field("last", &self.last)
+            .finish_non_exhaustive()
     }
+}
 
-    pub(crate) fn take(&self) -> RunKey {
-        let mut last = lock(&self.0);
-        *last += 1;
-        RunKey(*last)
+impl Mint {
+    fn after(last: RunKey, entropy: Arc<dyn Entropy>) -> Self {
+        Self {
+            last: Mutex::new(last.0),
+            entropy,
+        }
+    }
+}
+
+impl Mint {
+    pub(crate) fn fill(&self, bytes: &mut [u8]) {
+        self.entropy.fill(bytes);
+    }
+}
+
+impl Minter for Mint {
+    /// The next number of the shard: numbers of others in between are left out.
+    fn mint(&self, index: u64, count: u64) -> Minted {
+        let run = {
+            let mut last = lock(&self.last);
+            let next = *last + 1;
+            *last = next + (index + count - next % count) % count;
+            RunKey(*last)
+        };
+        let mut random = [0; 8];
+        self.entropy.fill(&mut random);
+        let mut random_seed = [0; 32];
+        self.entropy.fill(&mut random_seed);
+        Minted {
+            run,
+            run_id: RunId::new(run, random),
+            random_seed,
+        }
     }
 }

@@ -6,7 +6,9 @@
 pub mod activation;
 pub mod asking;
 mod calls;
+pub mod chain;
 mod committed;
+pub mod cron;
 mod driver;
 mod effects;
 pub mod error;
@@ -24,6 +26,7 @@ mod residency;
 pub mod rows;
 mod run;
 pub mod shard;
+mod starting;
 pub mod task_queue;
 mod timer;
 mod update;

@@ -125,8 +125,8 @@ impl Assignment {
 pub struct NewRun {
     /// Its summary.
     pub record: ExecutionRecord,
-    /// Its first event.
-    pub event: Event,
+    /// Its first events: the start, and the messages that it is handed.
+    pub events: Vec<Event>,
     /// The run that was current before, if any.
     pub replaces: Option<RunKey>,
     /// What reaches the run in the same batch, before its code has run.
@@ -152,6 +152,19 @@ pub enum Input {
     /// Begin a run.
     Start {
         /// Which.
+        new: Box<NewRun>,
+        /// Who waits.
+        reply: ReplyId,
+    },
+    /// End a run and begin another one of the same workflow id, both or neither.
+    Replace {
+        /// The run to end.
+        run: RunKey,
+        /// Why.
+        reason: String,
+        /// Who asks.
+        identity: String,
+        /// The run to begin, of the same shard.
         new: Box<NewRun>,
         /// Who waits.
         reply: ReplyId,
@@ -186,7 +199,7 @@ pub enum Input {
         /// The run.
         run: RunKey,
     },
-    /// The time has come to try a blocked run again.
+    /// The time has come to try a blocked run again, or to begin with a delayed one.
     Retry {
         /// The run.
         run: RunKey,
@@ -269,6 +282,11 @@ pub enum Output {
         after: Option<TimerKey>,
         /// Up to this time.
         until: Timestamp,
+    },
+    /// Tell the shard of this run to load it and do what it is owed.
+    Touch {
+        /// Which.
+        run: RunKey,
     },
     /// Drive a guest.
     Activate {

@@ -160,13 +160,55 @@ impl Handle {
         .await
     }
 
-    /// Waits for a run's end, at most `wait`, and returns its last event. `None`: still open.
+    /// Waits for the end of a run and of those that follow it, at most `wait`, and returns the
+    /// event that ended the last one. `None`: still open.
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn result(&self, target: &Target, wait: Duration) -> Result<Option<Event>, Error> {
         let run = self.record(target)?.run;
+        self.result_of_chain(run, wait).await
+    }
+
+    /// As [`Handle::result`], of one run only: what follows it is not waited for.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn result_of_run(
+        &self,
+        target: &Target,
+        wait: Duration,
+    ) -> Result<Option<Event>, Error> {
+        let run = self.record(target)?.run;
         self.result_of(run, wait).await
+    }
+
+    /// Goes along the runs that follow, until one has ended that none follows.
+    async fn result_of_chain(
+        &self,
+        mut run: RunKey,
+        wait: Duration,
+    ) -> Result<Option<Event>, Error> {
+        let wait = wait.min(long_poll_max());
+        // What has ended is known without waiting, whatever the limit.
+        while let Some(close) = self.close_event(run)? {
+            match close.kind.new_run_id() {
+                Some(next) => run = next.key(),
+                None => return Ok(Some(close)),
+            }
+        }
+        let ended = async {
+            loop {
+                let Some(close) = self.result_of(run, wait).await? else {
+                    return Ok(None);
+                };
+                match close.kind.new_run_id() {
+                    Some(next) => run = next.key(),
+                    None => return Ok(Some(close)),
+                }
+            }
+        };
+        tokio::time::timeout(wait, ended).await.unwrap_or(Ok(None))
     }
 
     async fn result_of(&self, run: RunKey, wait: Duration) -> Result<Option<Event>, Error> {
@@ -193,7 +235,7 @@ impl Handle {
         wait: Duration,
     ) -> Result<(StartedWorkflow, Option<Event>), Error> {
         let started = self.start(start).await?;
-        let close = self.result_of(started.run_id.key(), wait).await?;
+        let close = self.result_of_chain(started.run_id.key(), wait).await?;
         Ok((started, close))
     }
 

@@ -8,7 +8,8 @@ use steadfast_engine::state::Pending;
 use steadfast_model::activity::TaskState;
 use steadfast_model::{EventKind, RunKey, Timestamp};
 
-use crate::effects::{activation_timer, activity_timer, workflow_timer};
+use crate::chain::run_timers;
+use crate::effects::{activity_timer, workflow_timer};
 use crate::message::{CallError, Input, Loaded, Output, ReplyId};
 use crate::rows::Rows;
 use crate::run::Run;
@@ -112,9 +113,11 @@ impl Shard {
                 self.undispatched.push(task.seq);
             }
         }
-        if let Some(due) = run.record.blocked.as_ref().and_then(|b| b.retry_at) {
-            run.rows.loaded_activation(Some(due));
-            self.timers.arm(activation_timer(key, due));
+        if !run.is_closed() {
+            for (kind, due) in run_timers(&run) {
+                run.rows.loaded_of_run(kind, due);
+            }
+            self.arm_run(&run);
         }
         self.dispatch(&mut run, now);
         self.release_lost(&mut run, now);
@@ -209,8 +212,9 @@ impl Shard {
 fn reply_of(input: &Input) -> Option<ReplyId> {
     match input {
         Input::Start { reply, .. }
-        | Input::Flush { reply, .. }
         | Input::UpdateStatus { reply, .. }
+        | Input::Replace { reply, .. }
+        | Input::Flush { reply, .. }
         | Input::Unblock { reply, .. } => Some(*reply),
         Input::Request { reply, .. } => *reply,
         Input::Touch { .. }

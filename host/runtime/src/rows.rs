@@ -10,6 +10,8 @@ use steadfast_model::activity::TaskState;
 use steadfast_model::{ActivityTask, RunKey, Seq, TaskQueue, Timestamp};
 use steadfast_ports::store::{TaskKey, TimerKey, TimerKind, Write};
 
+use crate::chain::run_timer;
+
 /// Prefix of the names of workers inside a host. No other worker may use it.
 pub const HOST_WORKER_PREFIX: &str = "host/";
 
@@ -90,8 +92,8 @@ pub(crate) struct Rows {
     updates_on_disk: BTreeSet<u32>,
     /// Admitted updates that the disk has not, or has no more.
     updates_dirty: BTreeSet<u32>,
-    /// The due time of the next try of a failed activation, on disk.
-    activation: Option<Timestamp>,
+    /// Due times of the run as a whole, on disk.
+    of_run: BTreeMap<TimerKind, Timestamp>,
 }
 
 impl Rows {
@@ -164,30 +166,30 @@ impl Rows {
         }
     }
 
-    /// Appends the writes that move the due time of the next activation.
-    pub(crate) fn write_activation(
+    /// Appends the writes that move a due time of the run as a whole.
+    pub(crate) fn write_of_run(
         &mut self,
         run: RunKey,
+        kind: TimerKind,
         wanted: Option<Timestamp>,
         writes: &mut Vec<Write>,
     ) {
-        if self.activation == wanted {
+        let had = self.of_run.get(&kind).copied();
+        if had == wanted {
             return;
         }
-        let key = |due| TimerKey {
-            due,
-            run,
-            kind: TimerKind::Activation,
-            seq: Seq(0),
-        };
-        writes.extend(self.activation.map(|due| Write::DeleteTimer(key(due))));
+        let key = |due| run_timer(run, kind, due);
+        writes.extend(had.map(|due| Write::DeleteTimer(key(due))));
         writes.extend(wanted.map(|due| Write::PutTimer(key(due))));
-        self.activation = wanted;
+        self.loaded_of_run(kind, wanted);
     }
 
-    /// Takes in that the due time of the next activation is on disk.
-    pub(crate) fn loaded_activation(&mut self, due: Option<Timestamp>) {
-        self.activation = due;
+    /// Takes in that a due time of the run as a whole is on disk.
+    pub(crate) fn loaded_of_run(&mut self, kind: TimerKind, due: Option<Timestamp>) {
+        match due {
+            Some(due) => drop(self.of_run.insert(kind, due)),
+            None => drop(self.of_run.remove(&kind)),
+        }
     }
 }
 

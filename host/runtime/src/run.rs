@@ -13,6 +13,7 @@ use steadfast_model::{
 use steadfast_ports::store::{Batch, FencingToken, TimerKey, Write};
 
 use crate::activation::{Job, Live};
+use crate::chain::run_timers;
 use crate::message::{Answer, CallError, ReplyId, Ticket, UpdateProgress};
 use crate::rows::Rows;
 
@@ -40,6 +41,8 @@ pub(crate) struct InFlight {
     pub(crate) timers: Vec<TimerKey>,
     /// What followers of updates are told.
     pub(crate) announcements: Vec<(UpdateId, UpdateProgress)>,
+    /// The run that it begins.
+    pub(crate) successor: Option<Box<Run>>,
     is_ready: bool,
 }
 
@@ -53,6 +56,8 @@ pub(crate) struct Run {
     pub(crate) rows: Rows,
     /// Decided, not yet submitted.
     pub(crate) events: Vec<Event>,
+    /// The run that follows: it begins with the batch that ends this one.
+    pub(crate) successor: Option<Box<Run>>,
     /// For a new run: the claim of its workflow id.
     pub(crate) claim: Option<Write>,
     /// Callers who wait for what is not submitted yet.
@@ -101,6 +106,7 @@ impl Run {
             started,
             rows: Rows::default(),
             events: Vec::new(),
+            successor: None,
             claim: None,
             held: Vec::new(),
             wants_flush: false,
@@ -144,6 +150,7 @@ impl Run {
     fn wanted_ready(&self) -> bool {
         let in_flight = self.in_flight.iter().flat_map(|f| f.events.iter());
         !self.is_closed()
+            && self.record.delayed_until.is_none()
             && (self.needs_replay
                 || !self.execution.updates.is_empty()
                 || !self.owed.is_empty()
@@ -157,7 +164,7 @@ impl Run {
         &mut self,
         ticket: Ticket,
         fence: FencingToken,
-        is_local: impl Fn(&ActivityTask) -> bool,
+        is_local: &dyn Fn(&ActivityTask) -> bool,
     ) -> Option<Batch> {
         if self.in_flight.is_some() || !(self.is_dirty() || self.wants_flush) {
             return None;
@@ -171,10 +178,10 @@ impl Run {
             });
         }
         self.rows.write(&self.execution, is_local, &mut writes);
-        let retry_at = self.record.blocked.as_ref().and_then(|b| b.retry_at);
-        let retry_at = if self.is_closed() { None } else { retry_at };
-        self.rows
-            .write_activation(self.key(), retry_at, &mut writes);
+        for (kind, due) in run_timers(self) {
+            let due = due.filter(|_| !self.is_closed());
+            self.rows.write_of_run(self.key(), kind, due, &mut writes);
+        }
         if std::mem::take(&mut self.is_record_dirty) {
             writes.push(Write::PutExecution(Box::new(self.record.clone())));
         }
@@ -186,6 +193,12 @@ impl Run {
             } else {
                 Write::DeleteReady(key)
             });
+        }
+        let mut successor = self.successor.take();
+        if let Some(next) = &mut successor
+            && let Some(batch) = next.submit(ticket, fence, is_local)
+        {
+            writes.extend(batch.writes);
         }
         self.wants_flush = false;
         self.is_lazy = false;
@@ -207,6 +220,7 @@ impl Run {
             replies,
             timers,
             announcements: std::mem::take(&mut self.announcements),
+            successor,
             is_ready,
         });
         Some(Batch { fence, writes })
@@ -322,8 +336,17 @@ impl Run {
         })
     }
 
+    /// Events that the guest, which a thread drives, has not been given.
+    pub(crate) fn undelivered(&self) -> impl Iterator<Item = &Event> {
+        let in_flight = self.in_flight.iter().flat_map(|f| f.events.iter());
+        self.owed.iter().chain(in_flight).chain(&self.events)
+    }
+
     /// A blocked run waits for its next try.
     fn is_held_back(&self, now: Timestamp) -> bool {
+        if self.record.delayed_until.is_some() {
+            return true;
+        }
         match &self.record.blocked {
             Some(blocked) => blocked.retry_at.is_none_or(|at| at > now),
             None => false,
@@ -339,7 +362,9 @@ impl Run {
             && !self.is_dirty()
             && self.backlog.is_empty()
             && self.announcements.is_empty()
-            && !(self.needs_replay && self.record.blocked.is_none())
+            && !(self.needs_replay
+                && self.record.blocked.is_none()
+                && self.record.delayed_until.is_none())
             && !self.holds_back()
     }
 

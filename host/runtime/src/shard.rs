@@ -13,15 +13,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use steadfast_engine::decide::{Request, begin};
+use steadfast_engine::chain::{may_follow, may_follow_timeout};
+use steadfast_engine::decide::Request;
 use steadfast_engine::operate::Report;
+use steadfast_model::command::Step;
 use steadfast_model::execution::Blocked;
 use steadfast_model::{ActivityType, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::guest::Error as GuestError;
-use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind, Write};
+use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind};
 
 use crate::activation::{Finished, Yielded};
-use crate::effects::activation_timer;
+use crate::chain::{Minter, Undelivered, new_run, run_timer};
 use crate::message::{Answer, Beat, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::{Run, Slot};
@@ -61,6 +63,8 @@ pub struct ShardOptions {
     pub local_activities: Arc<BTreeSet<ActivityType>>,
     /// Bytes that resident runs may take; instances beyond are dropped, least recently used first.
     pub cache_bytes: usize,
+    /// Makes what new runs are known by.
+    pub minter: Arc<dyn Minter>,
 }
 
 /// The machine.
@@ -179,6 +183,7 @@ impl Shard {
             Input::Request { run, .. }
             | Input::UpdateStatus { run, .. }
             | Input::Flush { run, .. }
+            | Input::Replace { run, .. }
             | Input::Touch { run }
             | Input::Unblock { run, .. }
             | Input::Retry { run }
@@ -229,7 +234,10 @@ impl Shard {
         let request = match key.kind {
             TimerKind::Workflow => Request::TimerDue { seq },
             TimerKind::Activity => Request::ActivityDue { seq },
-            TimerKind::Activation => return self.give(run, Input::Retry { run }, now),
+            TimerKind::Run => Request::RunDue { closing: None },
+            TimerKind::Activation | TimerKind::Start => {
+                return self.give(run, Input::Retry { run }, now);
+            }
         };
         let input = Input::Request {
             run,
@@ -239,42 +247,42 @@ impl Shard {
         self.give(run, input, now);
     }
 
-    fn start(&mut self, new: NewRun, reply: ReplyId, now: Timestamp) {
-        let NewRun {
-            record,
-            event,
-            replaces,
-            first,
-        } = new;
-        let execution = match begin(record.run, &event) {
-            Ok(execution) => execution,
+    fn start(&mut self, mut new: NewRun, reply: ReplyId, now: Timestamp) {
+        let first = new.first.take();
+        match new_run(new) {
+            Ok(mut run) => {
+                if let Some(first) = first {
+                    // A run that has just begun rejects nothing that the entrance lets through.
+                    if let Err(rejection) = self.take(&mut run, first, now) {
+                        self.outputs
+                            .push(Output::Reply(reply, Err(rejection.into())));
+                        return;
+                    }
+                }
+                run.held.push((reply, Ok(Answer::Done)));
+                self.settle(run, now);
+            }
             Err(error) => {
                 let error = CallError::Conflict(error.to_string());
                 self.outputs.push(Output::Reply(reply, Err(error)));
-                return;
-            }
-        };
-        let mut run = Run::new(record, execution);
-        run.claim = Some(Write::Claim {
-            namespace: run.record.namespace.clone(),
-            workflow_id: run.record.workflow_id.clone(),
-            run: run.key(),
-            replaces,
-        });
-        run.is_record_dirty = true;
-        run.events.push(event);
-        run.history = Some(Vec::new());
-        run.wants_flush = true;
-        if let Some(first) = first {
-            // A run that has just begun rejects nothing that the entrance lets through.
-            if let Err(rejection) = self.take(&mut run, first, now) {
-                self.outputs
-                    .push(Output::Reply(reply, Err(rejection.into())));
-                return;
             }
         }
-        run.held.push((reply, Ok(Answer::Done)));
-        self.settle(run, now);
+    }
+
+    /// Ends a run and begins another one of its workflow id with the same batch.
+    fn replace(&mut self, run: &mut Run, new: NewRun, end: Request, now: Timestamp) -> Replaced {
+        let mut new = NewRun {
+            replaces: Some(run.key()),
+            ..new
+        };
+        let first = new.first.take();
+        let mut next = new_run(new).map_err(|error| CallError::Conflict(error.to_string()))?;
+        if let Some(first) = first {
+            self.take(&mut next, first, now)?;
+        }
+        self.take(run, end, now)?;
+        run.successor = Some(Box::new(next));
+        Ok(Answer::Done)
     }
 
     /// Gives an input to its run, which is read first if it is not in memory.
@@ -324,8 +332,25 @@ impl Shard {
                 }
                 self.respond(run, reply, Ok(Answer::Done));
             }
+            Input::Replace {
+                run: _,
+                reason,
+                identity,
+                new,
+                reply,
+            } => {
+                let end = Request::Terminate { reason, identity };
+                let result = self.replace(run, *new, end, now);
+                self.respond(run, reply, result);
+            }
+            // The answer to a batch may be lost: then nobody knows of the run that it began.
+            Input::Touch { .. } if run.is_closed() => {
+                let next = run.execution.state.new_run_id.map(|id| id.key());
+                self.outputs.extend(next.map(|run| Output::Touch { run }));
+            }
             // What is owed is found when the run settles.
-            Input::Touch { .. } | Input::Retry { .. } => {}
+            Input::Touch { .. } => {}
+            Input::Retry { .. } => self.wake_if_due(run, now),
             Input::Start { .. }
             | Input::Committed { .. }
             | Input::Loaded { .. }
@@ -351,6 +376,7 @@ impl Shard {
             return self.claim_for(run, seq, worker, reply, now);
         }
         let wanted = Wanted::of(&request, run);
+        let request = self.with_closing(run, request, now);
         let result = self.take(run, request, now);
         let Some(reply) = reply else { return };
         match (result, wanted) {
@@ -399,6 +425,18 @@ impl Shard {
         }
     }
 
+    /// A run whose time is over may be followed by another.
+    fn with_closing(&mut self, run: &Run, request: Request, now: Timestamp) -> Request {
+        if matches!(request, Request::RunDue { closing: None }) && may_follow_timeout(&run.started)
+        {
+            let closing = self.closing(run, Undelivered::default(), now);
+            return Request::RunDue {
+                closing: Some(closing),
+            };
+        }
+        request
+    }
+
     fn finished(&mut self, key: RunKey, generation: u64, finished: Finished, now: Timestamp) {
         let Some(mut run) = self.runs.remove(&key) else {
             return;
@@ -420,7 +458,7 @@ impl Shard {
             Err(error) => {
                 block(&mut run, &error, now);
                 if let Some(due) = run.record.blocked.as_ref().and_then(|b| b.retry_at) {
-                    self.timers.arm(activation_timer(key, due));
+                    self.timers.arm(run_timer(key, TimerKind::Activation, due));
                 }
             }
         }
@@ -444,10 +482,32 @@ impl Shard {
                 "a replay made calls whose inputs differ from the recorded ones");
         }
         let Yielded {
-            commands, step, at, ..
+            commands,
+            step,
+            at,
+            left,
+            log: _,
+            drifts: _,
+            verdict: _,
         } = yielded;
+        let is_over = !matches!(step, Step::Blocked | Step::UnknownOperation(_));
+        let undelivered = if is_over {
+            Undelivered::of(left.iter().chain(run.undelivered()))
+        } else {
+            Undelivered::default()
+        };
+        let count = u32::try_from(undelivered.signals.len()).unwrap_or(u32::MAX);
+        let closing = may_follow(&run.started, &step).then(|| self.closing(run, undelivered, now));
+        let request = Request::Yield {
+            commands,
+            step,
+            at,
+            closing,
+        };
         // Rejected only if the run was closed meanwhile: then what its code wanted is void.
-        drop(self.take(run, Request::Yield { commands, step, at }, now));
+        if self.take(run, request, now).is_ok() && run.successor.is_none() && count > 0 {
+            run.record.undelivered_signals = Some(count);
+        }
     }
 
     /// Puts a run back after a change: submits what must be durable, drives its guest if it has
@@ -473,7 +533,7 @@ impl Shard {
             let is_local = |task: &steadfast_model::ActivityTask| {
                 task.options.is_local || local.contains(&task.activity_type)
             };
-            if let Some(batch) = run.submit(ticket, self.options.fence, is_local) {
+            if let Some(batch) = run.submit(ticket, self.options.fence, &is_local) {
                 self.next_ticket += 1;
                 self.tickets.insert(ticket, key);
                 self.outputs.push(Output::Commit { ticket, batch });
@@ -561,6 +621,8 @@ const _: () = assert!(
     FIRE_MAX <= READ_MAX,
     "one read holds at least one round of due times"
 );
+
+type Replaced = Result<Answer, CallError>;
 
 /// Loaded runs are taken in here; reading them is the driver's.
 pub(crate) type LoadResult = Result<Option<Box<Loaded>>, store::Error>;

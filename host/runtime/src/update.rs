@@ -158,6 +158,7 @@ pub(crate) fn is_for_code(request: &Request) -> bool {
         | Request::ReportActivity { .. }
         | Request::OperateActivities { .. } => true,
         Request::Terminate { .. }
+        | Request::RunDue { .. }
         | Request::ClaimActivity { .. }
         | Request::Heartbeat { .. }
         | Request::DeferActivity { .. }

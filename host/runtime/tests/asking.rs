@@ -22,7 +22,7 @@ use steadfast_runtime::asking::{
     ABANDONED, METADATA_QUERY, QueryAnswer, RejectCondition, SendUpdate, UpdateStage, UpdateStatus,
     WaitFor,
 };
-use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::handle::{Caller, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Error, Handle, Options, World, start};
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -82,6 +82,7 @@ fn workflow(id: &str) -> StartWorkflow {
         input: Payload::json("null"),
         request_id: None,
         identity: String::new(),
+        options: StartOptions::default(),
     }
 }
 

@@ -18,7 +18,7 @@ use steadfast_model::{
 use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEntropy};
 use steadfast_ports::guest::CallOptions;
 use steadfast_ports::{Clock, Entropy, Guests, Store};
-use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::handle::{Caller, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Activities, Error, Handle, Options, TaskToken, World, start};
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -81,6 +81,7 @@ fn workflow(name: &str, id: &str) -> StartWorkflow {
         input: Payload::json("null"),
         request_id: None,
         identity: String::new(),
+        options: StartOptions::default(),
     }
 }
 
@@ -103,7 +104,7 @@ async fn completed(handle: &Handle, id: &str) -> String {
         .expect("a result")
         .expect("it ended");
     match close.kind {
-        EventKind::WorkflowExecutionCompleted { result } => {
+        EventKind::WorkflowExecutionCompleted { result, .. } => {
             String::from_utf8(result.data).expect("JSON")
         }
         other => panic!("{id} ended with {other:?}"),

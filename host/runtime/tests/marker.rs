@@ -14,7 +14,7 @@ use steadfast_model::{
     WorkflowId, WorkflowType,
 };
 use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEntropy};
-use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::handle::{Caller, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Activities, Handle, Options, World, start};
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -71,6 +71,7 @@ impl Fixture {
             input: Payload::json("null"),
             request_id: None,
             identity: String::new(),
+            options: StartOptions::default(),
         };
         self.handle.start(start).await.expect("started");
     }
@@ -121,7 +122,7 @@ impl Fixture {
     }
 
     async fn result(&self, id: &str) -> String {
-        let EventKind::WorkflowExecutionCompleted { result } = self.end(id).await else {
+        let EventKind::WorkflowExecutionCompleted { result, .. } = self.end(id).await else {
             panic!("{:?}", self.history(id).await)
         };
         String::from_utf8(result.data).expect("JSON")

@@ -19,7 +19,7 @@ use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEnt
 use steadfast_ports::guest::{Admitted, Driven, Error as GuestError, Fetch, Refusal};
 use steadfast_ports::{Guest, Guests, HostCalls, Store};
 use steadfast_runtime::activation::{Job, begin, perform};
-use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::handle::{Caller, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Activities, Options, World, read_history, start};
 
 /// More events than one piece of a history holds; fan-out, so that whether a cancellation is void
@@ -80,6 +80,7 @@ async fn record() -> Recorded {
             input: Payload::json("null"),
             request_id: None,
             identity: String::new(),
+            options: StartOptions::default(),
         })
         .await
         .expect("started");
@@ -134,7 +135,7 @@ impl Recorded {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_from_the_store_gives_what_the_live_run_gave() {
     let recorded = record().await;
-    let Some(EventKind::WorkflowExecutionCompleted { result }) =
+    let Some(EventKind::WorkflowExecutionCompleted { result, .. }) =
         recorded.history.last().map(|event| event.kind.clone())
     else {
         panic!("it completed");

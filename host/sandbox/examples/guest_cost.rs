@@ -18,9 +18,11 @@
 use std::any::Any;
 use std::time::{Duration, Instant};
 
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{
-    ComponentDigest, Event, EventKind, EventNumber, Failure, Millis, Payload, RunId, Seq, Timestamp,
+    ChainOptions, ComponentDigest, Event, EventKind, EventNumber, Failure, Link, Millis, Payload,
+    RunId, Seq, Timestamp,
 };
 use steadfast_ports::guest::{ActivityCall, RunInfo, Stop};
 use steadfast_ports::{Guests, HostCalls};
@@ -42,6 +44,8 @@ impl Replay {
             task_queue: "default".to_owned(),
             attempt: 1,
             started: Timestamp(1),
+            options: ChainOptions::default(),
+            link: Link::default(),
         };
         Self { next: 1, info }
     }
@@ -79,6 +83,15 @@ impl HostCalls for Replay {
     ) -> Result<(), Stop> {
         Ok(())
     }
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop> {
+        std::hint::black_box(memo);
+        Ok(())
+    }
+
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        event.0 >= 10
+    }
+
     fn now(&mut self) -> Timestamp {
         Timestamp(1)
     }

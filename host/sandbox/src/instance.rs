@@ -94,13 +94,17 @@ fn taken_back(state: &mut State) -> Box<dyn HostCalls> {
 impl Guest for SandboxedGuest {
     fn start(&mut self, workflow_type: &str, input: &Payload, calls: Box<dyn HostCalls>) -> Driven {
         self.drive(calls, |exports, store| {
-            exports.start(store, workflow_type, input).map(Step::from)
+            Ok(Step::try_from(exports.start(
+                store,
+                workflow_type,
+                input,
+            )?)?)
         })
     }
 
     fn resume(&mut self, events: &[Event], calls: Box<dyn HostCalls>) -> Driven {
         self.drive(calls, |exports, store| {
-            exports.resume(store, events).map(Step::from)
+            Ok(Step::try_from(exports.resume(store, events)?)?)
         })
     }
 

@@ -72,6 +72,9 @@ impl Mailbox {
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }
             | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::WorkflowExecutionTimedOut { .. }
+            | EventKind::WorkflowExecutionContinuedAsNew { .. }
+            | EventKind::WorkflowPropertiesModified { .. }
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use steadfast_model::{ActivityType, Namespace, Payload, Timestamp, WorkflowId, WorkflowType};
 use steadfast_ports::{Clock, Entropy};
-use steadfast_runtime::handle::StartWorkflow;
+use steadfast_runtime::handle::{StartOptions, StartWorkflow};
 use steadfast_runtime::{Activities, Handle, Options, World};
 
 struct SystemClock;
@@ -82,6 +82,7 @@ pub(crate) fn start(workflow_type: &str, id: &str, input: &str) -> Result<StartW
         input: Payload::json(input),
         request_id: None,
         identity: String::new(),
+        options: StartOptions::default(),
     })
 }
 

@@ -168,8 +168,8 @@ impl Checker {
         );
         let close = &history.last().expect("not empty").kind;
         let is_same = match (&yielded.step, close) {
-            (Step::Completed(a), EventKind::WorkflowExecutionCompleted { result: b }) => a == b,
-            (Step::Failed(a), EventKind::WorkflowExecutionFailed { failure: b })
+            (Step::Completed(a), EventKind::WorkflowExecutionCompleted { result: b, .. }) => a == b,
+            (Step::Failed(a), EventKind::WorkflowExecutionFailed { failure: b, .. })
             | (Step::Canceled(a), EventKind::WorkflowExecutionCanceled { failure: b }) => a == b,
             _ => false,
         };

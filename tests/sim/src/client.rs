@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use steadfast_engine::decide::{Request, start};
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ExecutionRecord, Namespace, Payload, RequestId, RunId, RunKey, SignalName, Status, TaskQueue,
-    WorkflowId, WorkflowType,
+    ChainOptions, Link, Namespace, Payload, RequestId, RunKey, SignalName, TaskQueue, WorkflowId,
+    WorkflowType,
 };
 use steadfast_ports::Store;
 use steadfast_ports::fake::{Rng, ScriptedGuests};
+use steadfast_runtime::chain::{Minter, record};
 use steadfast_runtime::message::{Answer, CallError, Input, NewRun, ReplyId};
 
 use crate::plan::{Plan, script};
@@ -44,7 +45,6 @@ pub struct Client {
     todo: VecDeque<Todo>,
     waiting: BTreeMap<ReplyId, (Todo, RunKey)>,
     next_reply: u64,
-    next_run: u64,
     /// Workflows whose start was acknowledged.
     started: BTreeMap<u64, RunKey>,
     /// Signals that were acknowledged: the run and the request id.
@@ -193,31 +193,12 @@ impl World {
             Ok(None) => None,
             Err(_) => return self.client.todo.push_back(Todo::Start(workflow)),
         };
-        let last = self.store.last_run().map_or(0, |run| run.0);
-        self.client.next_run = self.client.next_run.max(last) + 1;
-        let run = RunKey(self.client.next_run);
-        let mut random = [0; 8];
-        self.rng.fill(&mut random);
-        let mut random_seed = [0; 32];
-        self.rng.fill(&mut random_seed);
-        let (run_id, now) = (RunId::new(run, random), self.wall());
+        let minted = self.mint.mint(0, 1);
+        let (run, run_id, random_seed) = (minted.run, minted.run_id, minted.random_seed);
+        let now = self.wall();
         let workflow_type = WorkflowType::new(format!("w{workflow}")).expect("a name");
         let component = ScriptedGuests::digest(b"component");
         let task_queue = TaskQueue::new("default").expect("a name");
-        let record = ExecutionRecord {
-            run,
-            namespace: namespace.clone(),
-            workflow_id: workflow_id.clone(),
-            run_id,
-            workflow_type: workflow_type.clone(),
-            component,
-            task_queue: task_queue.clone(),
-            status: Status::Running,
-            started_at: now,
-            closed_at: None,
-            blocked: None,
-            last_event: None,
-        };
         let started = Started {
             namespace,
             workflow_id,
@@ -230,14 +211,17 @@ impl World {
             request_id: RequestId::new(format!("start-{workflow}")).expect("a name"),
             identity: String::new(),
             attempt: 1,
+            options: ChainOptions::default(),
+            link: Link::default(),
         };
+        let record = record(run, &started, now);
         let reply = self.client.id();
         self.client
             .waiting
             .insert(reply, (Todo::Start(workflow), run));
         let new = Box::new(NewRun {
             record,
-            event: start(started, now),
+            events: vec![start(started, now)],
             replaces,
             first: None,
         });

@@ -17,6 +17,7 @@
 
 pub mod check;
 pub mod client;
+pub mod mint;
 pub mod plan;
 pub mod update;
 pub mod work;

@@ -16,6 +16,7 @@ use steadfast_runtime::{load, load_timers};
 
 use crate::check::Checker;
 use crate::client::Client;
+use crate::mint::Mint;
 use crate::plan::Plan;
 use crate::work::{Attempt, Workers};
 
@@ -96,6 +97,7 @@ pub struct World {
     pub(crate) store: Arc<MemStore>,
     pub(crate) guests: Arc<ScriptedGuests>,
     shards: Vec<Shard>,
+    pub(crate) mint: Arc<Mint>,
     pub(crate) is_up: bool,
     pub(crate) is_healed: bool,
     acks: Acks,
@@ -126,6 +128,7 @@ impl World {
             store,
             guests,
             shards: Vec::new(),
+            mint: Arc::new(Mint::new(RunKey(0), 0)),
             is_up: false,
             is_healed: false,
             acks: Acks::default(),
@@ -297,6 +300,7 @@ impl World {
                 self.store.submit(batch, Box::new(done));
                 self.soon(Event::StoreStep);
             }
+            Output::Touch { run } => self.send(run, Input::Touch { run }),
             Output::Load { run } => self.soon(Event::Load(shard, run)),
             Output::LoadTimers { after, until } => {
                 self.soon(Event::LoadTimers(shard, after, until));
@@ -378,18 +382,21 @@ impl World {
     fn restart(&mut self) {
         self.is_up = true;
         let fence = self.store.acquire().expect("a fresh store is not poisoned");
-        if !self.is_healed {
-            self.store.set_faults(FaultPlan {
-                seed: self.plan.store.seed ^ self.life,
-                ..self.plan.store.clone()
-            });
-        }
         let local: BTreeSet<ActivityType> = if self.plan.local_activities {
             BTreeSet::from([ActivityType::new("act").expect("a name")])
         } else {
             BTreeSet::new()
         };
         let local = Arc::new(local);
+        self.store.set_faults(FaultPlan::default());
+        let last = self.store.last_run().expect("readable");
+        self.mint = Arc::new(Mint::new(last, self.plan.seed ^ self.life));
+        if !self.is_healed {
+            self.store.set_faults(FaultPlan {
+                seed: self.plan.store.seed ^ self.life,
+                ..self.plan.store.clone()
+            });
+        }
         self.shards = (0..self.plan.shards)
             .map(|index| {
                 Shard::new(ShardOptions {
@@ -399,6 +406,7 @@ impl World {
                     process: fence.0.to_string(),
                     local_activities: local.clone(),
                     cache_bytes: self.plan.cache_bytes,
+                    minter: self.mint.clone(),
                 })
             })
             .collect();

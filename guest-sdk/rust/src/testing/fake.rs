@@ -1,16 +1,20 @@
 //! A host that notes what it is asked and answers from counters.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Call;
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
-use crate::host::WorkflowInfo;
+use crate::host::{ChainInfo, WorkflowInfo};
 use crate::log::Level;
 use crate::operation::Outcome;
 use crate::payload::Payload;
 use crate::run;
 use crate::time::Timestamp;
+
+/// The event from which on a run is advised to continue as new.
+const CONTINUE_SUGGESTED_FROM: u64 = 4096;
 
 /// The time at which every run starts.
 const START_MS: u64 = 1_000_000;
@@ -182,6 +186,17 @@ pub(crate) fn workflow_info() -> WorkflowInfo {
     with(|host| host.info.clone())
 }
 
-pub(crate) fn history_length() -> u64 {
-    with(|host| host.events)
+pub(crate) fn is_continue_as_new_suggested(event: u64) -> bool {
+    event >= CONTINUE_SUGGESTED_FROM
+}
+
+pub(crate) fn chain() -> ChainInfo {
+    with(|host| ChainInfo {
+        first_run_id: host.info.run_id.clone(),
+        ..ChainInfo::default()
+    })
+}
+
+pub(crate) fn upsert_memo(memo: BTreeMap<String, Payload>) {
+    note(Call::UpsertMemo(memo));
 }

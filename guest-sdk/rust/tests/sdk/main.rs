@@ -44,6 +44,7 @@ fn short(call: &Call) -> String {
             Ok(_) => format!("complete {id}"),
             Err(failure) => format!("fail {id}: {}", failure.code()),
         },
+        Call::UpsertMemo(memo) => format!("memo({})", memo.len()),
         Call::Random(length) => format!("random({length})"),
         Call::Log(level, message) => format!("{level:?}: {message}"),
     }

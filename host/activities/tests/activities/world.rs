@@ -14,7 +14,7 @@ use steadfast_ports::fake::{ManualClock, MemStore, SeededEntropy};
 use steadfast_ports::guest::{
     ActivityCall, Admitted, CallOptions, Driven, Error, Fetch, Guest, Guests, HostCalls, Refusal,
 };
-use steadfast_runtime::handle::{Caller, StartWorkflow, Target};
+use steadfast_runtime::handle::{Caller, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Activities, Handle, Options, World, start};
 
 /// A workflow that runs the activity of its own name and ends as it ends.
@@ -150,6 +150,7 @@ impl Host {
             input: Payload::json(input),
             request_id: None,
             identity: String::new(),
+            options: StartOptions::default(),
         };
         let started = self.handle.start(request).await.expect("started");
         Target {
@@ -202,7 +203,7 @@ impl Host {
 #[allow(clippy::wildcard_enum_match_arm, reason = "test code")]
 pub(crate) fn completed(end: EventKind) -> String {
     match end {
-        EventKind::WorkflowExecutionCompleted { result } => {
+        EventKind::WorkflowExecutionCompleted { result, .. } => {
             String::from_utf8(result.data).expect("text")
         }
         other => panic!("{other:?}"),
@@ -213,7 +214,7 @@ pub(crate) fn completed(end: EventKind) -> String {
 #[allow(clippy::wildcard_enum_match_arm, reason = "test code")]
 pub(crate) fn failed(end: EventKind) -> String {
     match end {
-        EventKind::WorkflowExecutionFailed { failure } => {
+        EventKind::WorkflowExecutionFailed { failure, .. } => {
             failure.frames().last().expect("a frame").code.clone()
         }
         other => panic!("{other:?}"),

@@ -93,6 +93,7 @@ pub(crate) fn start_request(
         input: body.input.unwrap_or_else(Payload::null).to_model()?,
         request_id: body.request_id.map(RequestId::new).transpose()?,
         identity: body.identity.unwrap_or_default(),
+        options: handle::StartOptions::default(),
     })
 }
 

@@ -3,10 +3,14 @@
 //! The form is lossless: [`Event::from_model`] and [`Event::to_model`] are inverse, so an exported
 //! history replays like the original. The mapping is in `event_model.rs`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::wire::{ActivityOptions, Failure, Payload, RetryState, Time, present};
+use crate::wire::{
+    ActivityOptions, ChainOptions, Failure, Link, Payload, RetryState, Time, TimeoutScope, present,
+};
 
 /// A page of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,10 +29,16 @@ pub struct HistoryPage {
 pub enum EventType {
     /// The run began. Has every attribute of the start.
     WorkflowExecutionStarted,
-    /// The workflow returned: `result`.
+    /// The workflow returned: `result`, `new_run_id`.
     WorkflowExecutionCompleted,
-    /// The workflow returned a failure: `failure`.
+    /// The workflow returned a failure: `failure`, `new_run_id`, `retry_state`.
     WorkflowExecutionFailed,
+    /// The run took longer than allowed: `scope`, `new_run_id`, `retry_state`.
+    WorkflowExecutionTimedOut,
+    /// The workflow goes on in a new run: `new_run_id`, `workflow_type`, `input`, `not_before`.
+    WorkflowExecutionContinuedAsNew,
+    /// The workflow changed its memo: `memo`.
+    WorkflowPropertiesModified,
     /// An activity was scheduled: `seq`, `activity_type`, `input`, `options`.
     ActivityTaskScheduled,
     /// It returned: `seq`, `result`, `attempt`, `worker`, `started_at`.
@@ -176,6 +186,24 @@ pub struct Event {
     /// Who asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
+    /// What every run of the chain carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainOptions>,
+    /// Where the run stands in its chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
+    /// The run that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_run_id: Option<String>,
+    /// Which limit the run exceeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<TimeoutScope>,
+    /// The code of the run that follows does not run before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Time>,
+    /// New values of the memo; an encoding of `binary/null` takes a value away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memo: Option<BTreeMap<String, Payload>>,
     /// The request that caused the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
@@ -214,6 +242,12 @@ impl Event {
             fire_at: None,
             reason: None,
             identity: None,
+            chain: None,
+            link: None,
+            new_run_id: None,
+            scope: None,
+            not_before: None,
+            memo: None,
             request_id: None,
         }
     }

@@ -4,7 +4,10 @@ use steadfast_model as model;
 use steadfast_model::event::{Started, UpdateOutcome};
 use steadfast_model::{EventKind, EventNumber, Millis, Seq};
 
-use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, MarkerKind, Payload};
+use crate::wire::chain::{fields_from_model, fields_to_model};
+use crate::wire::{
+    ActivityOptions, ChainOptions, Event, EventType, Failure, Invalid, Link, MarkerKind, Payload,
+};
 
 impl Event {
     /// The wire form of an event.
@@ -22,11 +25,14 @@ impl Event {
     fn fill(&mut self, kind: EventKind) {
         match kind {
             EventKind::WorkflowExecutionStarted { started } => self.fill_started(*started),
-            EventKind::WorkflowExecutionCompleted { result } => {
-                self.result = Some(Payload::from_model(result));
+            close @ (EventKind::WorkflowExecutionCompleted { .. }
+            | EventKind::WorkflowExecutionFailed { .. }
+            | EventKind::WorkflowExecutionTimedOut { .. }
+            | EventKind::WorkflowExecutionContinuedAsNew { .. }) => self.fill_close(close),
+            EventKind::WorkflowPropertiesModified { memo } => {
+                self.memo = Some(fields_from_model(memo));
             }
-            EventKind::WorkflowExecutionFailed { failure }
-            | EventKind::WorkflowExecutionCanceled { failure } => {
+            EventKind::WorkflowExecutionCanceled { failure } => {
                 self.failure = Some(Failure::from_model(&failure));
             }
             EventKind::WorkflowExecutionCancelRequested {
@@ -119,6 +125,45 @@ impl Event {
         self.request_id = Some(started.request_id.to_string());
         self.identity = Some(started.identity);
         self.attempt = Some(started.attempt);
+        self.chain = (started.options != model::ChainOptions::default())
+            .then(|| ChainOptions::from_model(started.options));
+        self.link =
+            (started.link != model::Link::default()).then(|| Link::from_model(started.link));
+    }
+
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`fill` names every event")]
+    fn fill_close(&mut self, kind: EventKind) {
+        self.new_run_id = kind.new_run_id().map(|id| id.to_string());
+        match kind {
+            EventKind::WorkflowExecutionCompleted { result, .. } => {
+                self.result = Some(Payload::from_model(result));
+            }
+            EventKind::WorkflowExecutionFailed {
+                failure,
+                retry_state,
+                ..
+            } => {
+                self.failure = Some(Failure::from_model(&failure));
+                self.retry_state = retry_state.map(Into::into);
+            }
+            EventKind::WorkflowExecutionTimedOut {
+                scope, retry_state, ..
+            } => {
+                self.scope = Some(scope.into());
+                self.retry_state = Some(retry_state.into());
+            }
+            EventKind::WorkflowExecutionContinuedAsNew {
+                workflow_type,
+                input,
+                not_before,
+                ..
+            } => {
+                self.workflow_type = Some(workflow_type.to_string());
+                self.input = Some(Payload::from_model(input));
+                self.not_before = not_before.map(Into::into);
+            }
+            _ => {}
+        }
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "`fill` names every event")]
@@ -195,9 +240,28 @@ impl Event {
             },
             EventType::WorkflowExecutionCompleted => EventKind::WorkflowExecutionCompleted {
                 result: self.result()?,
+                new_run_id: self.new_run_id()?,
             },
             EventType::WorkflowExecutionFailed => EventKind::WorkflowExecutionFailed {
                 failure: self.failure()?,
+                new_run_id: self.new_run_id()?,
+                retry_state: self.retry_state.map(Into::into),
+            },
+            EventType::WorkflowExecutionTimedOut => EventKind::WorkflowExecutionTimedOut {
+                scope: given("scope", self.scope)?.into(),
+                new_run_id: self.new_run_id()?,
+                retry_state: given("retry_state", self.retry_state)?.into(),
+            },
+            EventType::WorkflowExecutionContinuedAsNew => {
+                EventKind::WorkflowExecutionContinuedAsNew {
+                    new_run_id: self.new_run_id()?.ok_or_else(|| missing("new_run_id"))?,
+                    workflow_type: name("workflow_type", &self.workflow_type)?,
+                    input: self.input()?,
+                    not_before: self.not_before.map(Into::into),
+                }
+            }
+            EventType::WorkflowPropertiesModified => EventKind::WorkflowPropertiesModified {
+                memo: fields_to_model(self.memo.as_ref().ok_or_else(|| missing("memo"))?)?,
             },
             EventType::WorkflowExecutionCanceled => EventKind::WorkflowExecutionCanceled {
                 failure: self.failure()?,
@@ -277,7 +341,22 @@ impl Event {
             request_id: name("request_id", &self.request_id)?,
             identity: text("identity", &self.identity)?,
             attempt: given("attempt", self.attempt)?,
+            options: match &self.chain {
+                Some(chain) => chain.to_model()?,
+                None => model::ChainOptions::default(),
+            },
+            link: match &self.link {
+                Some(link) => link.to_model()?,
+                None => model::Link::default(),
+            },
         })
+    }
+
+    fn new_run_id(&self) -> Result<Option<model::RunId>, Invalid> {
+        self.new_run_id
+            .as_ref()
+            .map(|_| name("new_run_id", &self.new_run_id))
+            .transpose()
     }
 
     fn scheduled(&self) -> Result<EventKind, Invalid> {
@@ -417,6 +496,11 @@ fn event_type(kind: &EventKind) -> EventType {
         EventKind::WorkflowExecutionStarted { .. } => EventType::WorkflowExecutionStarted,
         EventKind::WorkflowExecutionCompleted { .. } => EventType::WorkflowExecutionCompleted,
         EventKind::WorkflowExecutionFailed { .. } => EventType::WorkflowExecutionFailed,
+        EventKind::WorkflowExecutionTimedOut { .. } => EventType::WorkflowExecutionTimedOut,
+        EventKind::WorkflowExecutionContinuedAsNew { .. } => {
+            EventType::WorkflowExecutionContinuedAsNew
+        }
+        EventKind::WorkflowPropertiesModified { .. } => EventType::WorkflowPropertiesModified,
         EventKind::ActivityTaskScheduled { .. } => EventType::ActivityTaskScheduled,
         EventKind::ActivityTaskCompleted { .. } => EventType::ActivityTaskCompleted,
         EventKind::ActivityTaskFailed { .. } => EventType::ActivityTaskFailed,

@@ -64,7 +64,7 @@ pub struct Outcome {
     /// Why a failed or canceled one ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Why a terminated one was ended.
+    /// Why a terminated one was ended, or which limit another exceeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who terminated it.
@@ -73,6 +73,9 @@ pub struct Outcome {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Time>,
+    /// The run that follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_run_id: Option<String>,
 }
 
 /// Where an execution stands.
@@ -89,6 +92,10 @@ pub enum Status {
     Canceled,
     /// Ended from outside.
     Terminated,
+    /// Went on in a new run.
+    ContinuedAsNew,
+    /// Took longer than allowed.
+    TimedOut,
 }
 
 /// One run of an execution.
@@ -332,6 +339,8 @@ impl From<model::Status> for Status {
             model::Status::Failed => Self::Failed,
             model::Status::Canceled => Self::Canceled,
             model::Status::Terminated => Self::Terminated,
+            model::Status::ContinuedAsNew => Self::ContinuedAsNew,
+            model::Status::TimedOut => Self::TimedOut,
         }
     }
 }
@@ -344,6 +353,8 @@ impl From<Status> for model::Status {
             Status::Failed => Self::Failed,
             Status::Canceled => Self::Canceled,
             Status::Terminated => Self::Terminated,
+            Status::ContinuedAsNew => Self::ContinuedAsNew,
+            Status::TimedOut => Self::TimedOut,
         }
     }
 }
@@ -359,13 +370,15 @@ impl Outcome {
             reason: None,
             identity: None,
             closed_at: None,
+            new_run_id: None,
         };
         let Some(event) = close else { return outcome };
         outcome.closed_at = Some(event.time.into());
-        if let EventKind::WorkflowExecutionCompleted { result } = event.kind {
+        outcome.new_run_id = event.kind.new_run_id().map(|id| id.to_string());
+        if let EventKind::WorkflowExecutionCompleted { result, .. } = event.kind {
             outcome.status = Status::Completed;
             outcome.result = Some(Payload::from_model(result));
-        } else if let EventKind::WorkflowExecutionFailed { failure } = &event.kind {
+        } else if let EventKind::WorkflowExecutionFailed { failure, .. } = &event.kind {
             outcome.status = Status::Failed;
             outcome.failure = Some(Failure::from_model(failure));
         } else if let EventKind::WorkflowExecutionCanceled { failure } = &event.kind {
@@ -375,6 +388,11 @@ impl Outcome {
             outcome.status = Status::Terminated;
             outcome.reason = Some(reason);
             outcome.identity = Some(identity);
+        } else if let EventKind::WorkflowExecutionTimedOut { scope, .. } = event.kind {
+            outcome.status = Status::TimedOut;
+            outcome.reason = Some(format!("the {} timeout passed", scope.name()));
+        } else if let EventKind::WorkflowExecutionContinuedAsNew { .. } = event.kind {
+            outcome.status = Status::ContinuedAsNew;
         }
         outcome
     }

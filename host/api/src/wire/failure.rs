@@ -94,7 +94,7 @@ pub enum FailureKind {
     NexusHandler,
 }
 
-/// Why an activity is not tried again.
+/// Why an activity or a run is not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryState {

@@ -143,7 +143,9 @@ impl ActivityOptions {
 }
 
 impl RetryPolicy {
-    fn from_model(policy: model::RetryPolicy) -> Self {
+    /// The wire form of a policy.
+    #[must_use]
+    pub fn from_model(policy: model::RetryPolicy) -> Self {
         Self {
             initial_interval_ms: policy.initial_interval.0,
             backoff_permille: policy.backoff_permille,
@@ -153,7 +155,9 @@ impl RetryPolicy {
         }
     }
 
-    fn into_model(self) -> model::RetryPolicy {
+    /// The policy that it stands for.
+    #[must_use]
+    pub fn into_model(self) -> model::RetryPolicy {
         model::RetryPolicy {
             initial_interval: Millis(self.initial_interval_ms),
             backoff_permille: self.backoff_permille,

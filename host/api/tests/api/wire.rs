@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use steadfast_api::wire;
-use steadfast_model::event::Started;
+use steadfast_model::chain::Fields;
+use steadfast_model::event::{Started, TimeoutScope};
 use steadfast_model::{
-    ActivityOptions, ActivityType, Cancellation, ComponentDigest, Event, EventKind, EventNumber,
-    Failure, FailureKind, Frame, Millis, Namespace, Payload, RequestId, RetryPolicy, RetryState,
-    RunId, RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId,
-    WorkflowType,
+    ActivityOptions, ActivityType, Cancellation, ChainOptions, ComponentDigest, Event, EventKind,
+    EventNumber, Failure, FailureKind, Frame, Initiator, Link, Millis, Namespace, Payload,
+    RequestId, RetryPolicy, RetryState, RunId, RunKey, Seq, SignalName, TaskQueue, Timestamp,
+    UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -91,24 +92,78 @@ fn options() -> impl Strategy<Value = ActivityOptions> {
     )
 }
 
+fn run_id() -> impl Strategy<Value = Option<RunId>> {
+    any::<Option<[u8; 8]>>().prop_map(|random| random.map(|r| RunId::new(RunKey(9), r)))
+}
+
+fn fields() -> impl Strategy<Value = Fields> {
+    prop::collection::btree_map(".*", payload(), 0..3)
+}
+
+fn chain() -> impl Strategy<Value = (ChainOptions, Link)> {
+    let limit = || any::<Option<u64>>().prop_map(|ms| ms.map(Millis));
+    let initiator = prop::option::of(prop::sample::select(Initiator::ALL.to_vec()));
+    let ids = prop::collection::vec(name(), 0..3);
+    let texts = (".*", ".*", ".*");
+    let results = (prop::option::of(payload()), prop::option::of(failure()));
+    let options = (limit(), limit(), fields(), fields(), texts);
+    let link = (
+        run_id(),
+        run_id(),
+        initiator,
+        any::<[Option<u64>; 2]>(),
+        results,
+        ids,
+    );
+    (options, link).prop_map(|(options, link)| {
+        let (execution_timeout, run_timeout, memo, headers, texts) = options;
+        let options = ChainOptions {
+            execution_timeout,
+            run_timeout,
+            retry: execution_timeout.map(|_| RetryPolicy::default()),
+            cron: texts.0,
+            memo,
+            headers,
+            summary: texts.1,
+            details: texts.2,
+        };
+        let ids = link.5.into_iter();
+        let link = Link {
+            first_run_id: link.0,
+            continued_run_id: link.1,
+            initiator: link.2,
+            expiration: link.3[0].map(Timestamp),
+            not_before: link.3[1].map(Timestamp),
+            last_completion_result: link.4.0,
+            last_failure: link.4.1,
+            signal_ids: ids.map(|id| RequestId::new(id).expect("a name")).collect(),
+        };
+        (options, link)
+    })
+}
+
 fn started() -> impl Strategy<Value = EventKind> {
     let names = (name(), name(), name(), name(), name());
     let bytes = (any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 8]>());
-    (names, bytes, payload(), any::<u32>(), ".*").prop_map(
-        |(names, bytes, input, attempt, identity)| EventKind::WorkflowExecutionStarted {
-            started: Box::new(Started {
-                namespace: Namespace::new(names.0).expect("a name"),
-                workflow_id: WorkflowId::new(names.1).expect("a name"),
-                run_id: RunId::new(RunKey(u64::from(attempt)), bytes.2),
-                workflow_type: WorkflowType::new(names.2).expect("a name"),
-                component: ComponentDigest(bytes.0),
-                task_queue: TaskQueue::new(names.3).expect("a name"),
-                input,
-                random_seed: bytes.1,
-                request_id: RequestId::new(names.4).expect("a name"),
-                identity,
-                attempt,
-            }),
+    (names, bytes, payload(), any::<u32>(), ".*", chain()).prop_map(
+        |(names, bytes, input, attempt, identity, (options, link))| {
+            EventKind::WorkflowExecutionStarted {
+                started: Box::new(Started {
+                    namespace: Namespace::new(names.0).expect("a name"),
+                    workflow_id: WorkflowId::new(names.1).expect("a name"),
+                    run_id: RunId::new(RunKey(u64::from(attempt)), bytes.2),
+                    workflow_type: WorkflowType::new(names.2).expect("a name"),
+                    component: ComponentDigest(bytes.0),
+                    task_queue: TaskQueue::new(names.3).expect("a name"),
+                    input,
+                    random_seed: bytes.1,
+                    request_id: RequestId::new(names.4).expect("a name"),
+                    identity,
+                    attempt,
+                    options,
+                    link,
+                }),
+            }
         },
     )
 }
@@ -117,8 +172,38 @@ fn execution_event() -> impl Strategy<Value = EventKind> {
     let request = || name().prop_map(|name| RequestId::new(name).expect("a name"));
     prop_oneof![
         started(),
-        payload().prop_map(|result| EventKind::WorkflowExecutionCompleted { result }),
-        failure().prop_map(|failure| EventKind::WorkflowExecutionFailed { failure }),
+        (payload(), run_id()).prop_map(|(result, new_run_id)| {
+            EventKind::WorkflowExecutionCompleted { result, new_run_id }
+        }),
+        (failure(), run_id(), retry_state()).prop_map(|(failure, new_run_id, state)| {
+            EventKind::WorkflowExecutionFailed {
+                failure,
+                new_run_id,
+                retry_state: Some(state),
+            }
+        }),
+        (any::<bool>(), run_id(), retry_state()).prop_map(|(is_run, new_run_id, retry_state)| {
+            EventKind::WorkflowExecutionTimedOut {
+                scope: if is_run {
+                    TimeoutScope::Run
+                } else {
+                    TimeoutScope::Execution
+                },
+                new_run_id,
+                retry_state,
+            }
+        }),
+        (name(), payload(), any::<[u8; 8]>(), any::<Option<u64>>()).prop_map(
+            |(name, input, random, not_before)| {
+                EventKind::WorkflowExecutionContinuedAsNew {
+                    new_run_id: RunId::new(RunKey(7), random),
+                    workflow_type: WorkflowType::new(name).expect("a name"),
+                    input,
+                    not_before: not_before.map(Timestamp),
+                }
+            }
+        ),
+        fields().prop_map(|memo| EventKind::WorkflowPropertiesModified { memo }),
         failure().prop_map(|failure| EventKind::WorkflowExecutionCanceled { failure }),
         (".*", ".*", request()).prop_map(|(reason, identity, request_id)| {
             EventKind::WorkflowExecutionCancelRequested {
@@ -275,7 +360,7 @@ fn every_kind_of_event_is_drawn() {
         let tree = strategy.new_tree(&mut runner).expect("a value");
         names.insert(tree.current().name());
     }
-    assert_eq!(names.len(), 18, "{names:?}");
+    assert_eq!(names.len(), 21, "{names:?}");
 }
 
 #[test]

@@ -142,5 +142,7 @@ pub(crate) fn status(execution: &Execution) -> (Tone, &'static str) {
         Status::Failed => (Tone::Bad, "failed"),
         Status::Canceled => (Tone::Warning, "canceled"),
         Status::Terminated => (Tone::Warning, "terminated"),
+        Status::ContinuedAsNew => (Tone::Plain, "continued-as-new"),
+        Status::TimedOut => (Tone::Bad, "timed-out"),
     }
 }

@@ -19,9 +19,10 @@ use steadfast_model::codec::{self, Chunk};
 use steadfast_model::command::{Command, Step};
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ActivityOptions, ActivityTask, ActivityType, ComponentDigest, Event, EventNumber, Failure,
-    Marker, MarkerKind, MarkerName, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
-    RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
+    ActivityOptions, ActivityTask, ActivityType, ChainOptions, ComponentDigest, Event, EventNumber,
+    Failure, Link, Marker, MarkerKind, MarkerName, Millis, Namespace, Payload, RequestId,
+    RetryPolicy, RunId, RunKey, Seq, SignalName, TaskQueue, Timestamp, UpdateId, UpdateName,
+    WorkflowId, WorkflowType,
 };
 
 /// A run and the history that its decisions wrote.
@@ -134,6 +135,8 @@ pub fn started() -> Started {
         request_id: request_id("start"),
         identity: String::new(),
         attempt: 1,
+        options: ChainOptions::default(),
+        link: Link::default(),
     }
 }
 
@@ -208,7 +211,12 @@ pub fn ends<const N: usize>(at: u64, commands: [Command; N], step: Step) -> Requ
         .into_iter()
         .map(|command| Issued { at, command })
         .collect();
-    Request::Yield { commands, step, at }
+    Request::Yield {
+        commands,
+        step,
+        at,
+        closing: None,
+    }
 }
 
 pub fn claim(seq: u32) -> Request {

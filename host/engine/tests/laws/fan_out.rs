@@ -32,6 +32,7 @@ fn fan_out(count: u32) -> (Vec<Event>, usize) {
         commands,
         step: Step::Blocked,
         at: Timestamp(0),
+        closing: None,
     };
     let mut size = take(&mut execution, &mut history, request);
     for seq in 1..=count {
@@ -43,6 +44,7 @@ fn fan_out(count: u32) -> (Vec<Event>, usize) {
         commands: Vec::new(),
         step: done,
         at: Timestamp(1),
+        closing: None,
     };
     size += take(&mut execution, &mut history, request);
     (history, size)

@@ -233,7 +233,12 @@ fn yielded(world: &World, makes: &[(Make, Aim)], end: End, at: u64) -> Request {
         End::Canceled => Step::Canceled(Failure::canceled("as asked")),
         End::Unknown => Step::UnknownOperation(Seq(1)),
     };
-    Request::Yield { commands, step, at }
+    Request::Yield {
+        commands,
+        step,
+        at,
+        closing: None,
+    }
 }
 
 /// A duration: short, odd, or extreme.

@@ -117,7 +117,10 @@ fn once(request: &Request, again: Result<Decision, Rejection>) {
         | Request::ReportActivity { .. }
         | Request::OperateActivities { .. } => {}
         Request::Terminate { .. } => panic!("open after a termination"),
-        Request::ActivityDue { .. } | Request::Heartbeat { .. } | Request::Yield { .. } => {}
+        Request::ActivityDue { .. }
+        | Request::Heartbeat { .. }
+        | Request::RunDue { .. }
+        | Request::Yield { .. } => {}
     }
 }
 
@@ -244,6 +247,8 @@ fn random_scripts_reach_every_event_and_every_rejection() {
             Rejection::TooManyUpdatesInFlight => "too many updates in flight",
             Rejection::UpdatesTooLarge => "updates too large",
             Rejection::TooManyUpdates => "too many updates",
+            Rejection::RunNotDue => "run not due",
+            Rejection::Unminted => "unminted",
         }));
     }
     assert_eq!(kinds.len(), 19, "an event kind never came up: {kinds:?}");

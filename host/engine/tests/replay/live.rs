@@ -144,7 +144,12 @@ impl Live {
         match happening {
             Happening::Drive => self.drive(),
             Happening::Yield => match self.in_flight.take() {
-                Some((commands, step, at)) => self.take(&Request::Yield { commands, step, at }),
+                Some((commands, step, at)) => self.take(&Request::Yield {
+                    commands,
+                    step,
+                    at,
+                    closing: None,
+                }),
                 None => false,
             },
             Happening::Signal => {

@@ -133,6 +133,7 @@ fn calls(history: &[Event], script: &Script) -> (Vec<Made>, Guest) {
             Step::Completed(_) => "completed",
             Step::Failed(_) => "failed",
             Step::Canceled(_) => "canceled",
+            Step::ContinuedAsNew(_) => "continued as new",
             Step::Blocked | Step::UnknownOperation(_) => {
                 let Some(event) = deliveries.next() else {
                     return (made, guest);

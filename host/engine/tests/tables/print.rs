@@ -66,6 +66,7 @@ fn name(request: &Request) -> String {
         Request::AdmitUpdate { update_id, .. } => format!("admit {update_id}"),
         Request::AcceptUpdate { number } => format!("accept {number}"),
         Request::RefuseUpdate { number } => format!("refuse {number}"),
+        Request::RunDue { .. } => "run-due".into(),
         Request::TimerDue { seq } => format!("timer-due {seq}"),
         Request::ActivityDue { seq } => format!("activity-due {seq}"),
         Request::ClaimActivity { seq, .. } => format!("claim {seq}"),
@@ -93,6 +94,7 @@ fn name(request: &Request) -> String {
             commands,
             step,
             at: _,
+            closing: _,
         } => {
             let names: Vec<_> = commands
                 .iter()
@@ -109,6 +111,7 @@ fn end(step: &Step) -> &'static str {
         Step::Completed(_) => "completed",
         Step::Failed(_) => "failed",
         Step::Canceled(_) => "canceled",
+        Step::ContinuedAsNew(_) => "continued-as-new",
         Step::UnknownOperation(_) => "unknown-operation",
     }
 }
@@ -174,8 +177,8 @@ fn about_activity(kind: &EventKind) -> Option<String> {
 
 fn about_run(kind: &EventKind) -> String {
     match kind {
-        EventKind::WorkflowExecutionCompleted { result } => format!(" {}", data(result)),
-        EventKind::WorkflowExecutionFailed { failure }
+        EventKind::WorkflowExecutionCompleted { result, .. } => format!(" {}", data(result)),
+        EventKind::WorkflowExecutionFailed { failure, .. }
         | EventKind::WorkflowExecutionCanceled { failure } => chain(failure),
         EventKind::TimerStarted {
             seq,

@@ -105,6 +105,8 @@ pub fn execution(run: u64, id: &str) -> ExecutionRecord {
         closed_at: None,
         blocked: None,
         last_event: None,
+        delayed_until: None,
+        undelivered_signals: None,
     }
 }
 

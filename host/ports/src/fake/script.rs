@@ -7,8 +7,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use steadfast_model::chain::{ContinueAsNew, UnreadSignal};
 use steadfast_model::command::{LogLevel, Step};
-use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
+use steadfast_model::{
+    Event, EventKind, EventNumber, Failure, Millis, Payload, Seq, SignalName, Timestamp,
+};
 
 use crate::guest::{
     ActivityCall, Answered, CallOptions, Driven, Error, Guest, HostCalls, Stop, no_such_handler,
@@ -77,6 +80,12 @@ pub enum Op {
     Trap(String),
     /// Ends the workflow with the record as its result. The end of a script does so too.
     Complete,
+    /// Goes on in a new run, with the number that the input holds, less one, as its input; the
+    /// signals that nobody took go along. At zero, or when the input is no number, the script goes
+    /// on instead. The input is a JSON number.
+    ContinueAsNew,
+    /// Changes the memo: sets this name to a JSON text, or takes the name away.
+    UpsertMemo(String, Option<String>),
     /// Ends the workflow with a failure of this code.
     Fail(String),
     /// Ends the workflow as cancelled.
@@ -117,7 +126,9 @@ pub struct ScriptedGuest {
     wait: Wait,
     /// Every operation ever started, with its outcome once it has one.
     operations: BTreeMap<Seq, Option<String>>,
-    signals: VecDeque<(String, String)>,
+    /// What nobody took: the event that brought it, its name, its payload.
+    signals: VecDeque<(EventNumber, SignalName, Payload)>,
+    input: Payload,
     cancel: Option<String>,
     /// Accepted updates so far.
     updates: usize,
@@ -153,6 +164,7 @@ impl ScriptedGuest {
             wait: Wait::Nothing,
             operations: BTreeMap::new(),
             signals: VecDeque::new(),
+            input: Payload::default(),
             cancel: None,
             updates: 0,
             handlers: BTreeMap::new(),
@@ -203,11 +215,17 @@ impl ScriptedGuest {
                 }
             }
             Wait::Signal(name) => {
-                let Some(at) = self.signals.iter().position(|(found, _)| found == name) else {
+                let has_name = |found: &SignalName| found.as_str() == name;
+                let at = self
+                    .signals
+                    .iter()
+                    .position(|(_, found, _)| has_name(found));
+                let Some(at) = at else {
                     return Ok(false);
                 };
+                let signal = self.signals.remove(at);
                 self.observed
-                    .extend(self.signals.remove(at).map(|(_, payload)| payload));
+                    .extend(signal.map(|(_, _, payload)| text(&payload)));
             }
             Wait::TimerOrCancel(timer) => {
                 let timer = *timer;
@@ -300,6 +318,18 @@ impl ScriptedGuest {
                 return Err(trap(&message));
             }
             Op::Complete => return Ok(Some(Step::Completed(self.record()))),
+            Op::ContinueAsNew => {
+                if let Some(next) = self.continue_as_new() {
+                    return Ok(Some(Step::ContinuedAsNew(Box::new(next))));
+                }
+            }
+            Op::UpsertMemo(name, value) => {
+                let value = match value {
+                    Some(text) => Payload::json(json_string(&text)),
+                    None => Payload::encoded("binary/null", Vec::new()),
+                };
+                calls.upsert_memo(BTreeMap::from([(name, value)]))?;
+            }
             Op::Fail(code) => {
                 let failure = Failure::application(&code, json_array(&self.observed));
                 return Ok(Some(Step::Failed(failure)));
@@ -369,7 +399,7 @@ impl ScriptedGuest {
             EventKind::TimerFired { seq } => (*seq, "fired".to_owned()),
             EventKind::WorkflowExecutionSignaled { name, input, .. } => {
                 self.signals
-                    .push_back((name.as_str().to_owned(), text(input)));
+                    .push_back((event.number, name.clone(), input.clone()));
                 return Ok(None);
             }
             EventKind::WorkflowExecutionCancelRequested { reason, .. } => {
@@ -391,6 +421,9 @@ impl ScriptedGuest {
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }
             | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::WorkflowExecutionTimedOut { .. }
+            | EventKind::WorkflowExecutionContinuedAsNew { .. }
+            | EventKind::WorkflowPropertiesModified { .. }
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
@@ -434,6 +467,24 @@ impl ScriptedGuest {
         }
     }
 
+    /// What the next run is started with, if there is to be one.
+    fn continue_as_new(&mut self) -> Option<ContinueAsNew> {
+        let left: u64 = text(&self.input).parse().ok()?;
+        let left = left.checked_sub(1)?;
+        let unread = self.signals.drain(..);
+        Some(ContinueAsNew {
+            input: Payload::json(left.to_string()),
+            unread: unread
+                .map(|(event, name, input)| UnreadSignal {
+                    event: event.0,
+                    name,
+                    input,
+                })
+                .collect(),
+            ..ContinueAsNew::default()
+        })
+    }
+
     fn record(&self) -> Payload {
         Payload::json(json_array(&self.observed))
     }
@@ -452,6 +503,7 @@ impl Guest for ScriptedGuest {
         };
         self.script = Arc::clone(script);
         self.observed.push(text(input));
+        self.input = input.clone();
         (self.run(&mut *calls), calls)
     }
 

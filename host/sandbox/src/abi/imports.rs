@@ -4,14 +4,14 @@
 //! they lie in the guest's memory and nothing is allocated unless `settings` are given.
 
 use steadfast_model::limits::{LOG_LINE_BYTES_MAX, RANDOM_BYTES_MAX};
-use steadfast_model::{Failure, Millis, Payload, Seq};
+use steadfast_model::{EventNumber, Failure, Millis, Payload, Seq};
 use steadfast_ports::HostCalls;
 use steadfast_ports::guest::{ActivityCall, CallOptions, Stop};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, WasmList, WasmStr};
 
 use super::lift::{FailureValue, LevelArg, OptionsArg, PayloadArg, PayloadValue};
-use super::lower::{InfoValue, PayloadResult};
+use super::lower::{ChainValue, InfoValue, PayloadResult};
 use crate::limit::{SETTINGS_BYTES_MAX, SETTINGS_MAX};
 use crate::state::{Calls, State};
 
@@ -90,6 +90,23 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let ask = |calls: &mut dyn HostCalls| Ok(calls.history_length());
         Ok((store.data_mut().ask("workflow-info.history-length", ask)?,))
     })?;
+    info.func_wrap(
+        "continue-as-new-suggested",
+        |mut store: Context<'_>, (event,): (u64,)| {
+            let ask = |calls: &mut dyn HostCalls| {
+                Ok(calls.is_continue_as_new_suggested(EventNumber(event)))
+            };
+            let name = "workflow-info.continue-as-new-suggested";
+            Ok((store.data_mut().ask(name, ask)?,))
+        },
+    )?;
+    info.func_wrap("chain", |mut store: Context<'_>, (): ()| {
+        let ask = |calls: &mut dyn HostCalls| Ok(ChainValue::from(calls.info()));
+        Ok((store.data_mut().ask("workflow-info.chain", ask)?,))
+    })?;
+    linker
+        .instance(&name("memo"))?
+        .func_wrap("upsert", upsert)?;
     super::waiting::define(&mut linker.instance(&name("waiting"))?)
 }
 
@@ -184,6 +201,20 @@ fn complete(
     store.data_mut().ask("updates.complete", |calls| {
         calls.complete_update(&update_id, outcome)
     })
+}
+
+/// `memo.upsert`.
+fn upsert(
+    mut store: Context<'_>,
+    (entries,): (Vec<(String, PayloadValue)>,),
+) -> wasmtime::Result<()> {
+    let memo = entries
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect();
+    store
+        .data_mut()
+        .ask("memo.upsert", |calls| calls.upsert_memo(memo))
 }
 
 /// `random.random-bytes`.

@@ -1,9 +1,15 @@
 //! What guests give to the host. Import arguments stay in the guest's memory until they are read;
 //! results of exports are owned, because the guest frees them when its call ends.
 
+use steadfast_model::chain::{ContinueAsNew, UnreadSignal};
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::component::{MessageDescription, WorkflowDescription};
-use steadfast_model::{ComponentDescription, Failure, FailureKind, Frame, Millis, Payload, Seq};
+use steadfast_model::id::Invalid;
+use steadfast_model::{
+    ComponentDescription, Failure, FailureKind, Frame, Millis, Payload, Seq, SignalName, TaskQueue,
+    WorkflowType,
+};
+use steadfast_ports::guest::Stop;
 use wasmtime::component::{ComponentType, Lift, WasmList, WasmStr};
 
 /// `types.payload` as an import's argument.
@@ -172,17 +178,96 @@ pub(crate) enum StepValue {
     Canceled(FailureValue),
     #[component(name = "unknown-operation")]
     UnknownOperation(u32),
+    #[component(name = "continued")]
+    Continued(ContinueValue),
 }
 
-impl From<StepValue> for Step {
-    fn from(value: StepValue) -> Self {
-        match value {
+/// `events.unread-signal`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct UnreadValue {
+    event: u64,
+    name: String,
+    input: PayloadValue,
+}
+
+/// `events.continue-as-new`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct ContinueValue {
+    input: PayloadValue,
+    #[component(name = "workflow-type")]
+    workflow_type: String,
+    #[component(name = "task-queue")]
+    task_queue: String,
+    memo: Option<Vec<(String, PayloadValue)>>,
+    unread: Vec<UnreadValue>,
+    settings: Vec<(String, String)>,
+}
+
+impl TryFrom<ContinueValue> for ContinueAsNew {
+    type Error = Stop;
+
+    /// Names and settings are the guest's: what is wrong with them stops the activation.
+    fn try_from(value: ContinueValue) -> Result<Self, Stop> {
+        let invalid = |error: Invalid| Stop::Invalid(format!("continue-as-new: {error}"));
+        let name = |text: String| (!text.is_empty()).then_some(text);
+        let fields = |list: Vec<(String, PayloadValue)>| {
+            list.into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect()
+        };
+        let mut unread = Vec::with_capacity(value.unread.len());
+        for signal in value.unread {
+            unread.push(UnreadSignal {
+                event: signal.event,
+                name: SignalName::new(signal.name).map_err(invalid)?,
+                input: signal.input.into(),
+            });
+        }
+        let mut next = Self {
+            input: value.input.into(),
+            workflow_type: name(value.workflow_type)
+                .map(WorkflowType::new)
+                .transpose()
+                .map_err(invalid)?,
+            task_queue: name(value.task_queue)
+                .map(TaskQueue::new)
+                .transpose()
+                .map_err(invalid)?,
+            run_timeout: None,
+            memo: value.memo.map(fields),
+            unread,
+        };
+        for (name, value) in value.settings {
+            match (name.as_str(), value.parse()) {
+                ("run-timeout-ms", Ok(ms)) => next.run_timeout = Some(Millis(ms).capped()),
+                ("run-timeout-ms", Err(_)) => {
+                    let text = format!("continue-as-new: run-timeout-ms is no number: {value:?}");
+                    return Err(Stop::Invalid(text));
+                }
+                _ => {
+                    let text = format!("continue-as-new: unknown setting {name:?}");
+                    return Err(Stop::Invalid(text));
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+impl TryFrom<StepValue> for Step {
+    type Error = Stop;
+
+    fn try_from(value: StepValue) -> Result<Self, Stop> {
+        Ok(match value {
             StepValue::Blocked => Self::Blocked,
             StepValue::Completed(payload) => Self::Completed(payload.into()),
             StepValue::Failed(failure) => Self::Failed(failure.into()),
             StepValue::Canceled(failure) => Self::Canceled(failure.into()),
             StepValue::UnknownOperation(operation) => Self::UnknownOperation(Seq(operation)),
-        }
+            StepValue::Continued(next) => Self::ContinuedAsNew(Box::new(next.try_into()?)),
+        })
     }
 }
 

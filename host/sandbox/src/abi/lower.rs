@@ -1,6 +1,7 @@
 //! What guests get from the host: views that borrow from the model, so that payload bytes are
 //! copied once, straight into the guest's memory.
 
+use steadfast_model::chain::Fields;
 use steadfast_model::{Event, EventKind, Failure, FailureKind, Frame, Payload, Seq};
 use steadfast_ports::guest::RunInfo;
 use wasmtime::component::{ComponentType, Lower};
@@ -67,20 +68,7 @@ pub(crate) struct FrameRef<'a> {
 
 impl<'a> From<&'a Frame> for FrameRef<'a> {
     fn from(frame: &'a Frame) -> Self {
-        let kind = match frame.kind {
-            FailureKind::Application => KindValue::Application,
-            FailureKind::Timeout => KindValue::Timeout,
-            FailureKind::Canceled => KindValue::Canceled,
-            FailureKind::Terminated => KindValue::Terminated,
-            // Guests know the kinds of their package version: what has no name there is the
-            // nearest one that has. The code and the message are the frame's own.
-            FailureKind::Server | FailureKind::ResetWorkflow | FailureKind::NexusHandler => {
-                KindValue::Server
-            }
-            FailureKind::Activity | FailureKind::ChildWorkflow | FailureKind::NexusOperation => {
-                KindValue::Activity
-            }
-        };
+        let kind = kind(frame.kind);
         Self {
             kind,
             message: &frame.message,
@@ -89,6 +77,23 @@ impl<'a> From<&'a Frame> for FrameRef<'a> {
             next_retry_delay_ms: frame.next_retry_delay.0,
             stack_trace: &frame.stack_trace,
             details: frame.details.as_ref().map(PayloadRef::from),
+        }
+    }
+}
+
+fn kind(kind: FailureKind) -> KindValue {
+    match kind {
+        FailureKind::Application => KindValue::Application,
+        FailureKind::Timeout => KindValue::Timeout,
+        FailureKind::Canceled => KindValue::Canceled,
+        FailureKind::Terminated => KindValue::Terminated,
+        // Guests know the kinds of their package version: what has no name there is the nearest
+        // one that has. The code and the message are the frame's own.
+        FailureKind::Server | FailureKind::ResetWorkflow | FailureKind::NexusHandler => {
+            KindValue::Server
+        }
+        FailureKind::Activity | FailureKind::ChildWorkflow | FailureKind::NexusOperation => {
+            KindValue::Activity
         }
     }
 }
@@ -195,6 +200,9 @@ impl<'a> EventRef<'a> {
             | EventKind::WorkflowExecutionFailed { .. }
             | EventKind::WorkflowExecutionCanceled { .. }
             | EventKind::WorkflowExecutionTerminated { .. }
+            | EventKind::WorkflowExecutionTimedOut { .. }
+            | EventKind::WorkflowExecutionContinuedAsNew { .. }
+            | EventKind::WorkflowPropertiesModified { .. }
             | EventKind::ActivityTaskScheduled { .. }
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
@@ -293,9 +301,15 @@ pub(crate) type OutcomeOwned = Result<PayloadOwned, FailureOwned>;
 
 /// The outcome of an operation as `waiting.take` gives it.
 pub(crate) fn outcome(outcome: Result<Payload, Failure>) -> OutcomeOwned {
-    outcome.map(Into::into).map_err(|failure| FailureOwned {
+    outcome
+        .map(Into::into)
+        .map_err(|failure| failure_owned(&failure))
+}
+
+fn failure_owned(failure: &Failure) -> FailureOwned {
+    FailureOwned {
         frames: failure.frames().iter().map(frame_owned).collect(),
-    })
+    }
 }
 
 fn frame_owned(frame: &Frame) -> FrameOwned {
@@ -316,5 +330,51 @@ fn frame_owned(frame: &Frame) -> FrameOwned {
         next_retry_delay_ms,
         stack_trace: stack_trace.to_owned(),
         details: frame.details.clone().map(Into::into),
+    }
+}
+
+/// `workflow-info.chain-info`.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+pub(crate) struct ChainValue {
+    #[component(name = "first-run-id")]
+    first_run_id: String,
+    #[component(name = "continued-run-id")]
+    continued_run_id: String,
+    initiator: String,
+    cron: String,
+    #[component(name = "last-completion-result")]
+    last_completion_result: Option<PayloadOwned>,
+    #[component(name = "last-failure")]
+    last_failure: Option<FailureOwned>,
+    memo: Vec<(String, PayloadOwned)>,
+    headers: Vec<(String, PayloadOwned)>,
+}
+
+impl From<&RunInfo> for ChainValue {
+    fn from(info: &RunInfo) -> Self {
+        let link = &info.link;
+        let fields = |fields: &Fields| {
+            fields
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone().into()))
+                .collect()
+        };
+        Self {
+            first_run_id: link.first_run_id.unwrap_or(info.run_id).to_string(),
+            continued_run_id: link
+                .continued_run_id
+                .map(|id| id.to_string())
+                .unwrap_or_default(),
+            initiator: link
+                .initiator
+                .map(|i| i.name().to_owned())
+                .unwrap_or_default(),
+            cron: info.options.cron.clone(),
+            last_completion_result: link.last_completion_result.clone().map(Into::into),
+            last_failure: link.last_failure.as_ref().map(failure_owned),
+            memo: fields(&info.options.memo),
+            headers: fields(&info.options.headers),
+        }
     }
 }

@@ -30,7 +30,16 @@ pub(crate) const FUNCTIONS: [(&str, &[&str]); 9] = [
     ("clock", &["now"]),
     ("random", &["random-bytes"]),
     ("log", &["write"]),
-    ("workflow-info", &["get", "history-length"]),
+    (
+        "workflow-info",
+        &[
+            "get",
+            "history-length",
+            "continue-as-new-suggested",
+            "chain",
+        ],
+    ),
+    ("memo", &["upsert"]),
     (
         WAITING,
         &[

@@ -14,9 +14,11 @@
 use std::any::Any;
 use std::path::Path;
 
+use steadfast_model::chain::Fields;
 use steadfast_model::command::LogLevel;
 use steadfast_model::{
-    ComponentDigest, Event, EventKind, EventNumber, Failure, Millis, Payload, RunId, Seq, Timestamp,
+    ChainOptions, ComponentDigest, Event, EventKind, EventNumber, Failure, Link, Millis, Payload,
+    RunId, Seq, Timestamp,
 };
 use steadfast_ports::guest::{ActivityCall, CallOptions, Driven, RunInfo, Stop};
 use steadfast_ports::{Guest, Guests, HostCalls};
@@ -223,6 +225,8 @@ pub enum Call {
     /// `markers.side-effect`.
     SideEffect(String, Payload),
     CompleteUpdate(String, Result<Payload, Failure>),
+    /// `memo.upsert`.
+    UpsertMemo(Fields),
 }
 
 /// Host calls that remember everything.
@@ -258,6 +262,8 @@ impl Default for Recorder {
                 task_queue: "queue".to_owned(),
                 attempt: 1,
                 started: Timestamp(500),
+                options: ChainOptions::default(),
+                link: Link::default(),
             },
         }
     }
@@ -324,6 +330,15 @@ impl HostCalls for Recorder {
         self.calls
             .push(Call::CompleteUpdate(update_id.to_owned(), outcome));
         Ok(())
+    }
+
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop> {
+        self.calls.push(Call::UpsertMemo(memo));
+        Ok(())
+    }
+
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        event.0 >= 10
     }
 
     fn now(&mut self) -> Timestamp {

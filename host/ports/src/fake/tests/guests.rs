@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use steadfast_model::chain::Fields;
 use steadfast_model::command::{LogLevel, Step};
 use steadfast_model::{
-    Event, EventKind, EventNumber, Failure, Millis, Payload, RequestId, RunId, RunKey, Seq,
-    SignalName, Timestamp,
+    ChainOptions, Event, EventKind, EventNumber, Failure, Link, Millis, Payload, RequestId, RunId,
+    RunKey, Seq, SignalName, Timestamp,
 };
 
 use crate::fake::{Op, ScriptedGuests};
@@ -30,6 +31,8 @@ impl Calls {
             task_queue: "q".to_owned(),
             attempt: 1,
             started: Timestamp(0),
+            options: ChainOptions::default(),
+            link: Link::default(),
         };
         Box::new(Self {
             next: 0,
@@ -93,6 +96,16 @@ impl HostCalls for Calls {
         };
         self.made.push(format!("complete {update_id}: {outcome}"));
         Ok(())
+    }
+
+    fn upsert_memo(&mut self, memo: Fields) -> Result<(), Stop> {
+        let names: Vec<_> = memo.keys().map(String::as_str).collect();
+        self.made.push(format!("memo {}", names.join(",")));
+        Ok(())
+    }
+
+    fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
+        event.0 >= 10
     }
 
     fn now(&mut self) -> Timestamp {

@@ -1,0 +1,150 @@
+//! How a run ends, and what follows it.
+
+use alloc::boxed::Box;
+use alloc::format;
+
+use steadfast_model::chain::ContinueAsNew;
+use steadfast_model::event::TimeoutScope;
+use steadfast_model::failure::START_TO_CLOSE;
+use steadfast_model::{
+    EventKind, Failure, FailureKind, Frame, Payload, RetryState, RunId, Timestamp,
+};
+
+use super::Draft;
+use crate::chain::{self, Cause, Closing, CronOutcome};
+
+impl Draft<'_> {
+    pub(super) fn close_completed(
+        &mut self,
+        result: Payload,
+        at: Timestamp,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) {
+        let next = chain::next_cron(&self.execution.state.started, closing.as_deref());
+        let cause = next.map(|at| Cause::Cron {
+            at,
+            outcome: CronOutcome::Completed(result.clone()),
+        });
+        let new_run_id = self.follow(cause, closing, now);
+        let kind = EventKind::WorkflowExecutionCompleted { result, new_run_id };
+        self.close(kind, at);
+    }
+
+    pub(super) fn close_failed(
+        &mut self,
+        failure: Failure,
+        at: Timestamp,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) {
+        let (cause, retry_state) = self.after_failure(&failure, closing.as_deref(), now);
+        let new_run_id = self.follow(cause, closing, now);
+        let kind = EventKind::WorkflowExecutionFailed {
+            failure,
+            new_run_id,
+            retry_state: Some(retry_state),
+        };
+        self.close(kind, at);
+    }
+
+    /// A run that took too long is killed. Its next attempt, or the next run of its schedule,
+    /// follows unless the whole chain is out of time.
+    pub(crate) fn time_out(
+        &mut self,
+        due: Timestamp,
+        scope: TimeoutScope,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) {
+        let (cause, retry_state) = match scope {
+            TimeoutScope::Execution => (None, RetryState::Timeout),
+            TimeoutScope::Run => {
+                let message = format!("the run did not end before {due}");
+                let frame = Frame::new(FailureKind::Timeout, START_TO_CLOSE, message);
+                self.after_failure(&Failure::new(frame), closing.as_deref(), now)
+            }
+        };
+        let new_run_id = self.follow(cause, closing, now);
+        let kind = EventKind::WorkflowExecutionTimedOut {
+            scope,
+            new_run_id,
+            retry_state,
+        };
+        self.close(kind, now);
+    }
+
+    pub(super) fn continue_as_new(
+        &mut self,
+        next: Box<ContinueAsNew>,
+        at: Timestamp,
+        closing: Closing,
+        now: Timestamp,
+    ) {
+        let started = &self.execution.state.started;
+        let workflow_type = next.workflow_type.clone();
+        let workflow_type = workflow_type.unwrap_or_else(|| started.workflow_type.clone());
+        let input = next.input.clone();
+        let new_run_id = closing.minted.run_id;
+        let cause = Cause::ContinueAsNew(next);
+        self.follow(Some(cause), Some(Box::new(closing)), now);
+        let not_before = self.not_before();
+        let kind = EventKind::WorkflowExecutionContinuedAsNew {
+            new_run_id,
+            workflow_type,
+            input,
+            not_before,
+        };
+        self.close(kind, at);
+    }
+
+    /// When the code of the run that follows may run.
+    fn not_before(&self) -> Option<Timestamp> {
+        let first = self.decision.successor.as_ref()?.events.first()?;
+        if let EventKind::WorkflowExecutionStarted { started } = &first.kind {
+            started.link.not_before
+        } else {
+            None
+        }
+    }
+
+    /// Another attempt first; the schedule only when there is none.
+    fn after_failure(
+        &self,
+        failure: &Failure,
+        closing: Option<&Closing>,
+        now: Timestamp,
+    ) -> (Option<Cause>, RetryState) {
+        let started = &self.execution.state.started;
+        let failure_of = || failure.clone();
+        match chain::next_attempt(started, failure, now) {
+            Ok(wait) => {
+                let failure = failure_of();
+                (Some(Cause::Retry { failure, wait }), RetryState::InProgress)
+            }
+            Err(state) => {
+                let cron = chain::next_cron(started, closing).map(|at| Cause::Cron {
+                    at,
+                    outcome: CronOutcome::Failed(failure_of()),
+                });
+                (cron, state)
+            }
+        }
+    }
+
+    /// Makes the run that follows and returns its id.
+    fn follow(
+        &mut self,
+        cause: Option<Cause>,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) -> Option<RunId> {
+        let (cause, closing) = (cause?, closing?);
+        let run_id = closing.minted.run_id;
+        let state = &self.execution.state;
+        let memo = self.memo.take().unwrap_or_else(|| state.memo.clone());
+        let successor = chain::successor(state, memo, cause, *closing, now.max(self.last_time));
+        self.decision.successor = Some(Box::new(successor));
+        Some(run_id)
+    }
+}
