@@ -82,7 +82,7 @@ pub fn start(
     };
     run::with(|run| {
         run.now_ms.set(host::now_ms());
-        run.event.set(host::history_length());
+        run.event.set(1);
         run.start((definition.run)(from_wire(input)));
         run.run_until_blocked();
         run.take_end()

@@ -79,7 +79,6 @@ pub use context::Context;
 pub use continue_as_new::ContinueAsNew;
 pub use failure::{Failure, FailureKind, Frame};
 pub use handler::{Answer, HandlersFinished};
-pub use host::WorkflowInfo;
 pub use host::{ChainInfo, WorkflowInfo};
 pub use join::{Elapsed, join_all, race, timeout, try_join_all};
 pub use payload::{Decode, Encode, NoInput, Payload};

@@ -97,6 +97,10 @@ fn resources() -> Router<Api> {
             "/namespaces/{namespace}/update-with-start",
             post(asking::update_with_start),
         )
+        .route(
+            "/namespaces/{namespace}/signal-with-start",
+            post(message::signal_with_start),
+        )
         .nest("/namespaces/{namespace}/workflows/{workflow_id}", workflow)
         .route(
             "/namespaces/{namespace}/task-queues/{queue}/poll",

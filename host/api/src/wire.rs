@@ -16,6 +16,7 @@ pub mod failure;
 pub mod options;
 pub mod payload;
 pub mod problem;
+pub mod start;
 pub mod task;
 pub mod time;
 
@@ -32,13 +33,14 @@ pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowT
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
     Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome, Paused,
-    PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartWorkflow, StartedWorkflow,
-    Status, TaskState, TerminateWorkflow,
+    PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartedWorkflow, Status,
+    TaskState, TerminateWorkflow,
 };
 pub use failure::{Attribute, Failure, FailureKind, Frame, RetryState};
 pub use options::{ActivityOptions, Cancellation, RetryPolicy};
 pub use payload::{Json, Payload};
 pub use problem::Problem;
+pub use start::{IdConflictPolicy, IdReusePolicy, SignalWithStart, StartWorkflow};
 pub use task::{
     CompleteTask, DeferTask, FailTask, HeartbeatAnswer, HeartbeatTask, PollTasks, PolledTasks,
     Task, TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,

@@ -15,6 +15,7 @@ mod logging;
 mod outcome;
 mod output;
 mod signals;
+mod start_options;
 mod table;
 mod wiring;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use steadfast_engine::state::Pending;
 use steadfast_model::limits::{HISTORY_PAGE_MAX, LIST_PAGE_MAX};
 use steadfast_model::{
-    ActivityTask, Event, EventKind, EventNumber, ExecutionRecord, RunKey, Timestamp, UpdateId,
-    UpdateName,
+    ActivityTask, ChainOptions, Event, EventKind, EventNumber, ExecutionRecord, Link, RunKey,
+    Timestamp, UpdateId, UpdateName,
 };
 use steadfast_ports::store::{self, ListQuery};
 
@@ -34,6 +34,10 @@ pub struct Description {
     pub cancel_requested: bool,
     /// Updates that are admitted or accepted and not completed, oldest first.
     pub updates: Vec<PendingUpdate>,
+    /// What every run of its chain carries; the memo is the present one.
+    pub options: ChainOptions,
+    /// Where the run stands in its chain.
+    pub link: Link,
 }
 
 /// An update in flight.
@@ -84,7 +88,11 @@ impl Handle {
                     Pending::Timer { fire_at } => Some((seq.0, *fire_at)),
                     Pending::Activity { .. } => None,
                 });
+            let mut options = state.started.options;
+            options.memo = state.memo;
             Ok(Description {
+                options,
+                link: state.started.link,
                 record: loaded.record,
                 history_length: state.last.0,
                 timers: timers.collect(),

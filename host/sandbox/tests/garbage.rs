@@ -43,7 +43,7 @@ fn bad_results_are_traps() {
         (pointer(65_532), "out of bounds"),
         (pointer(4_097), "not aligned"),
         // A variant case that does not exist.
-        (step(&[5]), "discriminant"),
+        (step(&[6]), "discriminant"),
         (step(&[255]), "discriminant"),
         // completed: the encoding's string, then the data's list, out of bounds.
         (step(&[1, 65_000, 1_000, 0, 0]), "out of bounds"),
@@ -53,6 +53,8 @@ fn bad_results_are_traps() {
         (step(&[2, 65_000, 1_000]), "out of bounds"),
         (step(&[2, 4, 1]), "aligned"),
         (step(&[2, 0, 0x0fff_ffff]), "out of bounds"),
+        // continued: the input out of bounds.
+        (step(&[5, 65_000, 1_000]), "out of bounds"),
     ];
     for (guest, expected) in cases {
         let error = error(&guest);

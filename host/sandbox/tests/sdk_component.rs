@@ -63,6 +63,7 @@ fn drive(guest: &mut dyn Guest, workflow: &str, input: &str) -> Trace {
             | Call::Patched(_)
             | Call::DeprecatePatch(_)
             | Call::SideEffect(..)
+            | Call::UpsertMemo(_)
             | Call::CompleteUpdate(..)) => panic!("not expected: {other:?}"),
         };
         answered += 1;

@@ -233,3 +233,87 @@ fn a_patch_through_its_four_versions() {
     assert!(history.contains("patch fraud-check"), "{history}");
     assert!(history.contains("side effect rate 3"), "{history}");
 }
+
+/// The runs of an id, newest first.
+fn runs(desk: &Desk, id: &str) -> Vec<Value> {
+    let text = desk.ok(&["list", "--workflow-id", id, "--output", "json"]);
+    let list: Value = serde_json::from_str(&text).expect("JSON");
+    list.as_array().expect("a list").clone()
+}
+
+#[test]
+fn a_subscription_outlives_its_runs_and_the_host() {
+    let mut desk = Desk::with(&["subscription"]);
+    let input = json!({"period_ms": 20, "periods_per_run": 3, "price_cents": 10}).to_string();
+    let start = ["start", "--type", "subscription", "--workflow-id", "s"];
+    desk.ok(&[
+        &start[..],
+        &["--input", &input, "--memo", "plan=\"monthly\""],
+    ]
+    .concat());
+    for price in 1..=20 {
+        let price = (price * 100).to_string();
+        desk.ok(&["signal", "s", "change-price", "--input", &price]);
+        if price == "1000" {
+            desk.host.kill().expect("killed");
+            desk.host.launch().expect("up again");
+        }
+    }
+    while runs(&desk, "s").len() < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    desk.ok(&["signal", "s", "stop"]);
+    let result = desk.result("s");
+    assert_eq!(result["changes"], 20, "{result}");
+    assert_eq!(result["price_cents"], 2000, "{result}");
+    let all = runs(&desk, "s");
+    let charged = result["charged"].as_u64().expect("a number");
+    assert_eq!(all.len() as u64, charged / 3 + 1, "{result}");
+    // Every run fits its code, and the chain hangs together.
+    for run in &all {
+        let run_id = run["run_id"].as_str().expect("an id");
+        let text = desk.ok(&["history", "s", "--run-id", run_id, "--output", "json"]);
+        let file = desk.dir.path().join(format!("{run_id}.json"));
+        std::fs::write(&file, text).expect("written");
+        let (component, file) = (guest("subscription"), file.to_string_lossy().into_owned());
+        let component = component.to_string_lossy().into_owned();
+        desk.ok(&["replay", "--component", &component, &file]);
+    }
+    let described = desk.ok(&["describe", "s"]);
+    assert!(
+        described.contains("memo         plan = \"monthly\""),
+        "{described}"
+    );
+    assert!(
+        described.contains(&format!("charged = {charged}")),
+        "{described}"
+    );
+    assert!(described.contains("run before"), "{described}");
+}
+
+#[test]
+fn a_counter_goes_on_where_its_last_run_ended() {
+    let desk = Desk::with(&["subscription"]);
+    let start = ["start", "--type", "counter", "--workflow-id", "c"];
+    desk.ok(&[&start[..], &["--cron", "@every 1s"]].concat());
+    let completed = |desk: &Desk| {
+        let runs = runs(desk, "c").into_iter();
+        runs.filter(|run| run["status"] == "completed").count()
+    };
+    while completed(&desk) < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    desk.ok(&["terminate", "c"]);
+    let mut results = Vec::new();
+    for run in runs(&desk, "c") {
+        let run_id = run["run_id"].as_str().expect("an id");
+        if run["status"] == "completed" {
+            let text = desk.ok(&["result", "c", "--run-id", run_id, "--output", "json"]);
+            let outcome: Value = serde_json::from_str(&text).expect("JSON");
+            results.push(outcome["result"].as_u64().expect("a number"));
+        }
+    }
+    results.reverse();
+    let expected: Vec<u64> = (1..=results.len() as u64).collect();
+    assert_eq!(results, expected);
+}

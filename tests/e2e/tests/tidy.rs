@@ -145,6 +145,7 @@ fn only_the_drivers_are_async() {
         "operating.rs",
         "query.rs",
         "reading.rs",
+        "starting.rs",
         "handle.rs",
         "worker.rs",
         "local.rs",

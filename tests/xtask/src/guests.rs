@@ -21,6 +21,7 @@ pub(crate) const ALL: &[&str] = &[
     "blocking",
     "cancellation",
     "patching",
+    "subscription",
     "timeouts-and-retries",
 ];
 

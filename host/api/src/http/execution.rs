@@ -40,7 +40,8 @@ pub(crate) struct StartParams {
     request_body = StartWorkflow,
     responses(
         (status = 201, description = "It is started.", body = StartedWorkflow),
-        (status = 200, description = "The same request had started it.", body = StartedWorkflow),
+        (status = 200, description = "The same request had started it, or the open run is used.",
+            body = StartedWorkflow),
         (status = "default", description = "A problem.", body = Problem,
             content_type = "application/problem+json"),
     ),
@@ -85,6 +86,7 @@ pub(crate) fn start_request(
     namespace: String,
     body: StartWorkflow,
 ) -> Answer<handle::StartWorkflow> {
+    let options = body.options()?;
     Ok(handle::StartWorkflow {
         namespace: Namespace::new(namespace)?,
         workflow_id: body.workflow_id.map(WorkflowId::new).transpose()?,
@@ -93,7 +95,7 @@ pub(crate) fn start_request(
         input: body.input.unwrap_or_else(Payload::null).to_model()?,
         request_id: body.request_id.map(RequestId::new).transpose()?,
         identity: body.identity.unwrap_or_default(),
-        options: handle::StartOptions::default(),
+        options,
     })
 }
 

@@ -6,10 +6,13 @@ use steadfast_runtime::handle::Caller;
 
 use crate::error::Answer;
 use crate::extract::{Json, JsonBody, Params, Segments};
-use crate::http::execution::RunParams;
+use crate::http::execution::{RunParams, start_request};
 use crate::http::target;
 use crate::state::Api;
-use crate::wire::{CancelWorkflow, Empty, Payload, Problem, SignalWorkflow, TerminateWorkflow};
+use crate::wire::{
+    CancelWorkflow, Empty, Payload, Problem, SignalWithStart, SignalWorkflow, StartedWorkflow,
+    TerminateWorkflow,
+};
 
 /// Who asks, as the body says.
 fn caller(identity: Option<String>, request_id: Option<String>) -> Answer<Caller> {
@@ -51,6 +54,38 @@ pub(crate) async fn signal(
     let caller = caller(body.identity, body.request_id)?;
     api.handle.signal(&target, name, input, caller).await?;
     Ok(Json(Empty {}))
+}
+
+/// Sends a signal to the open run of a workflow id, or starts one that has it from the beginning:
+/// there is never a run without the signal.
+#[utoipa::path(
+    post,
+    path = "/api/v1/namespaces/{namespace}/signal-with-start",
+    operation_id = "signal_with_start",
+    tag = "executions",
+    params(("namespace" = String, Path, description = "The tenant: `default`.")),
+    request_body = SignalWithStart,
+    responses(
+        (status = 200, description = "The run that has the signal.", body = StartedWorkflow),
+        (status = "default", description = "A problem.", body = Problem,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn signal_with_start(
+    State(api): State<Api>,
+    Segments(namespace): Segments<String>,
+    JsonBody(body): JsonBody<SignalWithStart>,
+) -> Answer<Json<StartedWorkflow>> {
+    let start = start_request(namespace, body.start)?;
+    let name = SignalName::new(body.name)?;
+    let input = body.input.unwrap_or_else(Payload::null).to_model()?;
+    let started = api.handle.signal_with_start(start, name, input).await?;
+    Ok(Json(StartedWorkflow {
+        workflow_id: started.workflow_id.to_string(),
+        run_id: started.run_id.to_string(),
+        is_new: started.is_new,
+        result: None,
+    }))
 }
 
 /// Asks a workflow to cancel itself. Asking again changes nothing.

@@ -6,34 +6,9 @@ use steadfast_model::{EventKind, ExecutionRecord};
 use steadfast_runtime::reading::Description as Known;
 use utoipa::ToSchema;
 
-use crate::wire::{ActivityOptions, Failure, Payload, RetryState, Time, is_false, present};
-
-/// Starts a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StartWorkflow {
-    /// What to run: the current version of this type.
-    pub workflow_type: String,
-    /// The user's name of the execution; absent: a random one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow_id: Option<String>,
-    /// Where its activities go; absent: the host's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_queue: Option<String>,
-    /// What to start it with; absent: `null`.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub input: Option<Payload>,
-    /// The same id again is the same start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
-    /// Who starts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub identity: Option<String>,
-}
+use crate::wire::{
+    ActivityOptions, ChainOptions, Failure, Link, Payload, RetryState, Time, is_false, present,
+};
 
 /// A started workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -123,6 +98,12 @@ pub struct Execution {
     /// Why it cannot make progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Blocked>,
+    /// Its code does not run before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_until: Option<Time>,
+    /// Signals that its code was never told of before it ended; they stay in its history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undelivered_signals: Option<u32>,
 }
 
 /// Why an execution cannot make progress.
@@ -167,6 +148,10 @@ pub struct Description {
     /// Updates that wait for the validator or whose handler runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<PendingUpdate>,
+    /// What every run of its chain carries; the memo is the present one.
+    pub options: ChainOptions,
+    /// Where the run stands in its chain.
+    pub link: Link,
 }
 
 /// An update in flight.
@@ -412,6 +397,8 @@ impl Execution {
             status: record.status.into(),
             started_at: record.started_at.into(),
             closed_at: record.closed_at.map(Time),
+            delayed_until: record.delayed_until.map(Into::into),
+            undelivered_signals: record.undelivered_signals,
             blocked: record.blocked.map(|blocked| Blocked {
                 since: blocked.since.into(),
                 code: blocked.code,
@@ -431,6 +418,8 @@ impl Description {
         let timers = description.timers.into_iter();
         let updates = description.updates.into_iter();
         Self {
+            options: ChainOptions::from_model(description.options),
+            link: Link::from_model(description.link),
             execution: Execution::from_model(description.record),
             history_length: description.history_length,
             cancel_requested: description.cancel_requested,

@@ -86,13 +86,17 @@ impl From<Cancellation> for model::Cancellation {
 /// When a failed attempt is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RetryPolicy {
-    /// The wait before the second attempt.
+    /// The wait before the second attempt; zero or absent: one second.
+    #[serde(default)]
     pub initial_interval_ms: u64,
-    /// Growth of the interval per attempt, in thousandths.
+    /// Growth of the interval per attempt, in thousandths; zero or absent: 2000.
+    #[serde(default)]
     pub backoff_permille: u32,
-    /// Largest interval; zero means 100 times the first.
+    /// Largest interval; zero or absent: 100 times the first.
+    #[serde(default)]
     pub maximum_interval_ms: u64,
-    /// Attempts allowed in total; 1 disables retries, 0 means unlimited.
+    /// Attempts allowed in total; 1 disables retries, zero or absent: unlimited.
+    #[serde(default)]
     pub maximum_attempts: u32,
     /// Failure codes that are never retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

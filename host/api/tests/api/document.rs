@@ -42,7 +42,7 @@ async fn every_documented_operation_exists() {
             count += 1;
         }
     }
-    assert_eq!(count, 33);
+    assert_eq!(count, 34);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod error;
 mod execution;
 mod message;
 mod socket;
+mod start;
 mod task;
 mod wire;
 mod world;

@@ -52,6 +52,9 @@ fn text(description: &Description, output: &Output) -> String {
     );
     line("task queue", Tone::Plain, &execution.task_queue);
     line("component", Tone::Plain, &execution.component);
+    for (label, text) in chain_lines(description) {
+        line(label, Tone::Plain, &text);
+    }
     if description.cancel_requested {
         line("cancel", Tone::Warning, "requested");
     }
@@ -94,6 +97,39 @@ fn text(description: &Description, output: &Output) -> String {
         text.push_str(&blocked_text(blocked, output));
     }
     text
+}
+
+/// What was asked for at the start, and where the run stands in its chain.
+fn chain_lines(description: &Description) -> Vec<(&'static str, String)> {
+    let (options, link) = (&description.options, &description.link);
+    let mut lines = Vec::new();
+    let mut line = |label, text: Option<String>| lines.extend(text.map(|text| (label, text)));
+    let given = |text: &str| (!text.is_empty()).then(|| clean_lines(text));
+    line("summary", given(&options.summary));
+    line("details", given(&options.details));
+    line("cron", given(&options.cron));
+    let delayed = description.execution.delayed_until;
+    line(
+        "delayed",
+        delayed.map(|at| format!("its code runs {}", until(at))),
+    );
+    line("expires", link.expires_at.map(until));
+    let limit = options.run_timeout_ms;
+    line("run timeout", limit.map(|limit| duration::show(limit)));
+    line("first run", link.first_run_id.clone());
+    line("run before", link.continued_run_id.clone());
+    let lost = description.execution.undelivered_signals;
+    line(
+        "signals",
+        lost.map(|lost| format!("{lost} never reached the code")),
+    );
+    for (name, value) in &options.memo {
+        line(
+            "memo",
+            Some(format!("{name} = {}", clean_lines(value.get()))),
+        );
+    }
+    lines
 }
 
 fn activity_text(activity: &PendingActivity) -> String {

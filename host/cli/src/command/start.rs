@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::input::InputArgs;
 use crate::outcome;
 use crate::output::{Output, Tone};
+use crate::start_options::StartOptionsArgs;
 
 /// Start a workflow
 #[derive(Debug, Args)]
@@ -39,6 +40,9 @@ pub(crate) struct StartArgs {
     /// Wait for the result, at most this long if a duration is given
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     wait: Option<Option<Duration>>,
+
+    #[command(flatten)]
+    options: StartOptionsArgs,
 }
 
 pub(crate) async fn run(args: StartArgs, client: &Client, output: &Output) -> Result<()> {
@@ -50,7 +54,9 @@ pub(crate) async fn run(args: StartArgs, client: &Client, output: &Output) -> Re
         input: args.input.read()?,
         request_id: Some(request_id),
         identity: Some(client::identity()),
+        ..StartWorkflow::default()
     };
+    let body = args.options.fill(body)?;
     let call = client
         .in_namespace(Method::POST, &["workflows"])
         .json(&body)?;

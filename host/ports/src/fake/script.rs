@@ -4,6 +4,8 @@
 //! random bytes. [`Op::Complete`] returns the record as a JSON array of strings, so an execution
 //! and its replay agree if and only if their results are equal.
 
+mod text;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use steadfast_model::{
 use crate::guest::{
     ActivityCall, Answered, CallOptions, Driven, Error, Guest, HostCalls, Stop, no_such_handler,
 };
+
+use self::text::{json_array, json_string, text};
 
 /// One operation of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -577,36 +581,4 @@ fn trap(message: &str) -> Error {
         message: message.to_owned(),
         backtrace: String::new(),
     }
-}
-
-/// A payload as text; bytes that are not UTF-8 in hexadecimal.
-fn text(payload: &Payload) -> String {
-    match std::str::from_utf8(&payload.data) {
-        Ok(text) => text.to_owned(),
-        Err(_) => hex(&payload.data),
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn json_array(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| json_string(text)).collect();
-    format!("[{}]", texts.join(","))
-}
-
-fn json_string(text: &str) -> String {
-    let mut json = String::with_capacity(text.len() + 2);
-    json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            c if c < ' ' => json.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => json.push(c),
-        }
-    }
-    json.push('"');
-    json
 }

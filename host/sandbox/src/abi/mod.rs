@@ -22,7 +22,7 @@ pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
 pub(crate) const WAITING: &str = "waiting";
 
 /// Interfaces with functions, and those functions.
-pub(crate) const FUNCTIONS: [(&str, &[&str]); 9] = [
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 10] = [
     ("activities", &["schedule", "cancel"]),
     ("timers", &["start", "cancel"]),
     ("markers", &["patched", "deprecate-patch", "side-effect"]),
