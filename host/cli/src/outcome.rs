@@ -11,14 +11,15 @@ use crate::duration;
 use crate::error::{Error, Kind, Result};
 use crate::output::{Output, clean, clean_lines};
 
-/// Waits for a run's end, at most `limit`, prints how it ended, and fails unless it completed.
+/// Waits for a run's end, and with `follow` for that of the runs that follow, at most `limit`, prints how it ended, and fails unless it completed.
 pub(crate) async fn wait_and_print(
     target: &TargetArgs,
     limit: Option<Duration>,
+    follow: bool,
     client: &Client,
     output: &Output,
 ) -> Result<()> {
-    let outcome = wait(target, limit, client, output).await?;
+    let outcome = wait(target, limit, follow, client, output).await?;
     if output.is_json() {
         output.json(&outcome)?;
     } else if outcome.status == Status::Completed {
@@ -31,6 +32,7 @@ pub(crate) async fn wait_and_print(
 async fn wait(
     target: &TargetArgs,
     limit: Option<Duration>,
+    follow: bool,
     client: &Client,
     output: &Output,
 ) -> Result<Outcome> {
@@ -41,6 +43,7 @@ async fn wait(
         let call = client
             .in_namespace(Method::GET, &["workflows", &target.workflow_id, "result"])
             .query_if("run_id", target.run_id.as_ref())
+            .query_if("follow", (!follow).then_some(&"false".to_owned()))
             .wait(left.unwrap_or(LONG_POLL).min(LONG_POLL));
         let outcome: Outcome = call.send().await?;
         if outcome.status != Status::Running {

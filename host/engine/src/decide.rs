@@ -373,25 +373,7 @@ pub fn decide(
     }
     let mut draft = Draft::new(execution);
     match request {
-        Request::Signal {
-            name,
-            input,
-            request_id,
-            identity,
-        } => {
-            if !state.signal_ids.contains_key(&request_id) {
-                if state.signals >= SIGNALS_MAX {
-                    return Err(Rejection::TooManySignals);
-                }
-                let kind = EventKind::WorkflowExecutionSignaled {
-                    name,
-                    input,
-                    request_id,
-                    identity,
-                };
-                draft.record(kind, now);
-            }
-        }
+        Request::Signal { .. } => draft.signal(request, now)?,
         Request::Cancel {
             reason,
             identity,
@@ -432,15 +414,7 @@ pub fn decide(
             }
             draft.take_yield(commands, step, at, closing, now)?;
         }
-        Request::RunDue { closing } => {
-            let (due, scope) = chain::deadline(&state.started, state.started_at)
-                .filter(|(due, _)| *due <= now)
-                .ok_or(Rejection::RunNotDue)?;
-            if closing.is_none() && chain::may_follow_timeout(&state.started) {
-                return Err(Rejection::Unminted);
-            }
-            draft.time_out(due, scope, closing, now);
-        }
+        Request::RunDue { closing } => draft.run_due(closing, now)?,
         Request::ActivityDue { .. }
         | Request::ClaimActivity { .. }
         | Request::ReleaseActivity { .. }

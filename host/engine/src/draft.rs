@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use steadfast_model::activity::TaskState;
 use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, Step};
+use steadfast_model::limits::SIGNALS_MAX;
 use steadfast_model::{
     ActivityTask, Cancellation, Control, Event, EventKind, EventNumber, Failure, FailureKind,
     Frame, Payload, Seq, Timestamp, UpdateId,
@@ -141,6 +142,34 @@ impl<'e> Draft<'e> {
                 self.continue_as_new(next, at, *closing, now);
             }
         }
+        Ok(())
+    }
+
+    /// Takes a signal, unless it was taken before.
+    pub(crate) fn signal(&mut self, request: Request, now: Timestamp) -> Result<(), Rejection> {
+        let Request::Signal {
+            name,
+            input,
+            request_id,
+            identity,
+        } = request
+        else {
+            return Ok(());
+        };
+        let state = &self.execution.state;
+        if state.signal_ids.contains_key(&request_id) {
+            return Ok(());
+        }
+        if state.signals >= SIGNALS_MAX {
+            return Err(Rejection::TooManySignals);
+        }
+        let kind = EventKind::WorkflowExecutionSignaled {
+            name,
+            input,
+            request_id,
+            identity,
+        };
+        self.record(kind, now);
         Ok(())
     }
 

@@ -10,7 +10,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use steadfast_model::chain::Fields;
 use steadfast_model::command::{Command, Step};
 use steadfast_model::event::UpdateOutcome;
 use steadfast_model::limits::{HISTORY_BYTES_SUGGESTED, HISTORY_EVENTS_SUGGESTED};
@@ -22,6 +21,7 @@ use crate::decide::Issued;
 use crate::random::Stream;
 
 mod marker;
+mod memo;
 
 pub use marker::Marked;
 
@@ -342,27 +342,6 @@ impl Replay {
             return Ok(None);
         }
         self.cancel(seq, is_recorded, Command::CancelTimer { seq })
-    }
-
-    /// Matches a change of the memo. `None`: it is recorded already.
-    ///
-    /// # Errors
-    /// [`Mismatch`] when the history records something else here.
-    pub fn upsert_memo(&mut self, memo: &Fields) -> Result<Option<Command>, Mismatch> {
-        self.skip_optional();
-        let Some(recorded) = self.commands.front() else {
-            let memo = memo.clone();
-            return Ok(Some(Command::UpsertMemo { memo }));
-        };
-        let number = recorded.number;
-        if let EventKind::WorkflowPropertiesModified { memo: old } = &recorded.kind {
-            if old != memo {
-                self.drift(number, String::from("values of the memo"));
-            }
-            self.commands.pop_front();
-            return Ok(None);
-        }
-        Err(self.differs(number, &recorded.kind, "UpsertMemo"))
     }
 
     fn cancel(

@@ -308,7 +308,15 @@ fn a_counter_goes_on_where_its_last_run_ended() {
     for run in runs(&desk, "c") {
         let run_id = run["run_id"].as_str().expect("an id");
         if run["status"] == "completed" {
-            let text = desk.ok(&["result", "c", "--run-id", run_id, "--output", "json"]);
+            let text = desk.ok(&[
+                "result",
+                "c",
+                "--run-id",
+                run_id,
+                "--no-follow",
+                "--output",
+                "json",
+            ]);
             let outcome: Value = serde_json::from_str(&text).expect("JSON");
             results.push(outcome["result"].as_u64().expect("a number"));
         }

@@ -65,7 +65,7 @@ pub(crate) async fn start(
                 workflow_id,
                 run_id: Some(started.run_id),
             };
-            Some(outcome(&api, &drain, target, Duration::from_millis(wait_ms)).await?)
+            Some(outcome(&api, &drain, target, Duration::from_millis(wait_ms), true).await?)
         }
     };
     let status = if started.is_new {
@@ -99,17 +99,23 @@ pub(crate) fn start_request(
     })
 }
 
-/// Where an execution stands after at most `wait`.
+/// Where an execution stands after at most `wait`; with `follow`, with the runs that follow.
 pub(crate) async fn outcome(
     api: &Api,
     drain: &Drain,
     target: Target,
     wait: Duration,
+    follow: bool,
 ) -> Answer<Outcome> {
     let handle = api.handle.clone();
-    let closed = drain
-        .wait(wait, async move { handle.result(&target, wait).await })
-        .await?;
+    let work = async move {
+        if follow {
+            handle.result(&target, wait).await
+        } else {
+            handle.result_of_run(&target, wait).await
+        }
+    };
+    let closed = drain.wait(wait, work).await?;
     Ok(Outcome::from_model(closed.flatten()))
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct ResultParams {
     run_id: Option<String>,
     /// Waits for the end, at most so many milliseconds (60000 at most). Default: 0.
     wait_ms: Option<u64>,
+    /// `false`: of this run only. Default: `true`, of the last run that follows it.
+    follow: Option<bool>,
 }
 
 /// Shows where an execution stands and how it ended. Failures are a result, not an error.
@@ -51,7 +53,9 @@ pub(crate) async fn result(
 ) -> Answer<Json<Outcome>> {
     let target = target(namespace, workflow_id, params.run_id)?;
     let wait = Duration::from_millis(params.wait_ms.unwrap_or(0));
-    Ok(Json(outcome(&api, &drain, target, wait).await?))
+    Ok(Json(
+        outcome(&api, &drain, target, wait, params.follow.unwrap_or(true)).await?,
+    ))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

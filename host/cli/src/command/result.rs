@@ -23,8 +23,12 @@ pub(crate) struct ResultArgs {
     /// Wait at most this long; default: until it ends
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
+
+    /// Only of this run: runs that follow it are not waited for
+    #[arg(long)]
+    no_follow: bool,
 }
 
 pub(crate) async fn run(args: ResultArgs, client: &Client, output: &Output) -> Result<()> {
-    outcome::wait_and_print(&args.target, args.timeout, client, output).await
+    outcome::wait_and_print(&args.target, args.timeout, !args.no_follow, client, output).await
 }

@@ -77,7 +77,7 @@ pub(crate) async fn run(args: StartArgs, client: &Client, output: &Output) -> Re
         workflow_id: started.workflow_id,
         run_id: Some(started.run_id),
     };
-    outcome::wait_and_print(&target, limit, client, output).await
+    outcome::wait_and_print(&target, limit, true, client, output).await
 }
 
 fn print(started: &StartedWorkflow, output: &Output) -> Result<()> {

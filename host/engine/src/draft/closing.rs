@@ -12,6 +12,7 @@ use steadfast_model::{
 
 use super::Draft;
 use crate::chain::{self, Cause, Closing, CronOutcome};
+use crate::decide::Rejection;
 
 impl Draft<'_> {
     pub(super) fn close_completed(
@@ -48,9 +49,26 @@ impl Draft<'_> {
         self.close(kind, at);
     }
 
+    /// Ends a run whose time is over.
+    pub(crate) fn run_due(
+        &mut self,
+        closing: Option<Box<Closing>>,
+        now: Timestamp,
+    ) -> Result<(), Rejection> {
+        let state = &self.execution.state;
+        let (due, scope) = chain::deadline(&state.started, state.started_at)
+            .filter(|(due, _)| *due <= now)
+            .ok_or(Rejection::RunNotDue)?;
+        if closing.is_none() && chain::may_follow_timeout(&state.started) {
+            return Err(Rejection::Unminted);
+        }
+        self.time_out(due, scope, closing, now);
+        Ok(())
+    }
+
     /// A run that took too long is killed. Its next attempt, or the next run of its schedule,
     /// follows unless the whole chain is out of time.
-    pub(crate) fn time_out(
+    fn time_out(
         &mut self,
         due: Timestamp,
         scope: TimeoutScope,

@@ -19,7 +19,7 @@ use crate::guest::{
     ActivityCall, Answered, CallOptions, Driven, Error, Guest, HostCalls, Stop, no_such_handler,
 };
 
-use self::text::{json_array, json_string, text};
+use self::text::{hex, json_array, json_string, text};
 
 /// One operation of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
