@@ -116,7 +116,8 @@ fn duration(text: &str) -> Result<Millis, String> {
         };
         let count: u64 = count
             .parse()
-            .map_err(|_| format!("{text:?} is no duration such as 1h30m"))?;
+            .ok()
+            .ok_or_else(|| format!("{text:?} is no duration such as 1h30m"))?;
         total = count
             .checked_mul(unit)
             .and_then(|part| total.checked_add(part))

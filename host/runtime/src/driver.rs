@@ -13,7 +13,6 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use futures_util::FutureExt;
 use steadfast_engine::decide::{Request, recover};
-use steadfast_model::command::LogLevel;
 use steadfast_model::limits::{PAYLOAD_BYTES_MAX, QUERIES_PER_RUN_MAX};
 use steadfast_model::{Event, EventNumber, Failure, RunKey, Seq, TaskQueue, Timestamp, UpdateId};
 use steadfast_ports::store::{self, TaskKey, TimerKey};
@@ -29,6 +28,7 @@ use crate::local::{Activities, ActivityContext};
 use crate::message::{Answer, Assignment, CallError, Input, Loaded, Output, ReplyId};
 use crate::query::{Copies, Gates, Question, Reply};
 use crate::recorded::read_history;
+use crate::run_log;
 use crate::shard::Shard;
 use crate::task_queue::TaskQueues;
 use crate::timer::READ_MAX;
@@ -349,7 +349,7 @@ impl Shared {
                 progress,
             } => self.updates.advanced(run, &update_id, progress),
             Output::UpdatesUnknown { run } => self.updates.unknown(run),
-            Output::Log { run, lines } => log(run, &lines),
+            Output::Log { run, lines } => run_log::log(run, &lines),
         }
     }
 
@@ -500,18 +500,6 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
         "the activity panicked: {}",
         text.as_deref().unwrap_or("no message")
     )
-}
-
-fn log(run: RunKey, lines: &[steadfast_model::command::LogLine]) {
-    for line in lines {
-        let (run, message) = (run.0, line.message.as_str());
-        match line.level {
-            LogLevel::Debug => tracing::debug!(target: "steadfast::workflow", run, "{message}"),
-            LogLevel::Info => tracing::info!(target: "steadfast::workflow", run, "{message}"),
-            LogLevel::Warn => tracing::warn!(target: "steadfast::workflow", run, "{message}"),
-            LogLevel::Error => tracing::error!(target: "steadfast::workflow", run, "{message}"),
-        }
-    }
 }
 
 fn pool_thread(shared: &Arc<Shared>, tasks: &Receiver<Task>) {

@@ -25,6 +25,7 @@ mod recorded;
 mod residency;
 pub mod rows;
 mod run;
+mod run_log;
 pub mod shard;
 mod starting;
 pub mod task_queue;

@@ -57,7 +57,7 @@ pub(crate) struct Run {
     /// Decided, not yet submitted.
     pub(crate) events: Vec<Event>,
     /// The run that follows: it begins with the batch that ends this one.
-    pub(crate) successor: Option<Box<Run>>,
+    pub(crate) successor: Option<Box<Self>>,
     /// For a new run: the claim of its workflow id.
     pub(crate) claim: Option<Write>,
     /// Callers who wait for what is not submitted yet.

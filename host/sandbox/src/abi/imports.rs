@@ -8,7 +8,7 @@ use steadfast_model::{EventNumber, Failure, Millis, Payload, Seq};
 use steadfast_ports::HostCalls;
 use steadfast_ports::guest::{ActivityCall, CallOptions, Stop};
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, WasmList, WasmStr};
+use wasmtime::component::{Linker, LinkerInstance, WasmList, WasmStr};
 
 use super::lift::{FailureValue, LevelArg, OptionsArg, PayloadArg, PayloadValue};
 use super::lower::{ChainValue, InfoValue, PayloadResult};
@@ -81,7 +81,15 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         .func_wrap("random-bytes", random_bytes)?;
     linker.instance(&name("log"))?.func_wrap("write", write)?;
 
-    let mut info = linker.instance(&name("workflow-info"))?;
+    define_info(&mut linker.instance(&name("workflow-info"))?)?;
+    linker
+        .instance(&name("memo"))?
+        .func_wrap("upsert", upsert)?;
+    super::waiting::define(&mut linker.instance(&name("waiting"))?)
+}
+
+/// The interface `workflow-info`.
+fn define_info(info: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
     info.func_wrap("get", |mut store: Context<'_>, (): ()| {
         let ask = |calls: &mut dyn HostCalls| Ok(InfoValue::from(calls.info()));
         Ok((store.data_mut().ask("workflow-info.get", ask)?,))
@@ -104,10 +112,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         let ask = |calls: &mut dyn HostCalls| Ok(ChainValue::from(calls.info()));
         Ok((store.data_mut().ask("workflow-info.chain", ask)?,))
     })?;
-    linker
-        .instance(&name("memo"))?
-        .func_wrap("upsert", upsert)?;
-    super::waiting::define(&mut linker.instance(&name("waiting"))?)
+    Ok(())
 }
 
 /// `activities.schedule`.
