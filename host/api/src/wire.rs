@@ -5,8 +5,10 @@
 //! [`payload`]). Fields may be added to answers at any time, so readers ignore what they do not
 //! know; requests with unknown fields are refused, because they are typing errors.
 
+pub mod child;
 pub mod component;
 pub mod event;
+mod event_child;
 pub mod event_model;
 pub mod execution;
 pub mod failure;
@@ -16,6 +18,10 @@ pub mod problem;
 pub mod task;
 pub mod time;
 
+pub use child::{
+    ChildCancellation, ChildOptions, ExternalTarget, FailedCause, IdReuse, Parent,
+    ParentClosePolicy, ParentCloseScope,
+};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{

@@ -18,6 +18,7 @@ use steadfast_model::{
     RunKey, Seq, SignalName, Status, Timestamp, UpdateId, UpdateName,
 };
 
+use crate::child::Answer;
 use crate::draft::Draft;
 use crate::state::{Inapplicable, Pending, State};
 
@@ -146,6 +147,8 @@ pub enum Request {
         /// Why; a cancelled frame outermost means that it stopped because it was asked to.
         failure: Failure,
     },
+    /// Another execution answers, or tells how a child ended.
+    Answer(Answer),
     /// The guest ran until it blocked or ended.
     Yield {
         /// What it asked for, in order.
@@ -367,6 +370,7 @@ pub fn decide(
         Request::AdmitUpdate { .. }
         | Request::AcceptUpdate { .. }
         | Request::RefuseUpdate { .. } => draft.update(request, now)?,
+        Request::Answer(answer) => draft.answer(answer, now),
         Request::Yield { commands, step, at } => draft.take_yield(commands, step, at),
         Request::ActivityDue { .. }
         | Request::ClaimActivity { .. }

@@ -13,7 +13,7 @@ use steadfast_model::{
 
 use crate::activity::{self, Outcome};
 use crate::decide::{Decision, Execution, Issued, Rejection, Request, TaskChange, UpdateChange};
-use crate::state::Pending;
+use crate::state::{Child, Pending};
 
 /// A decision in the making. It remembers what its own earlier events did, so that commands of one
 /// activation see each other without a copy of the state.
@@ -29,6 +29,8 @@ pub(crate) struct Draft<'e> {
     ended: BTreeSet<Seq>,
     /// Updates completed here.
     pub(crate) completed: BTreeSet<UpdateId>,
+    /// Children started or changed here; `None`: over.
+    pub(crate) children: BTreeMap<Seq, Option<Child>>,
 }
 
 impl<'e> Draft<'e> {
@@ -42,7 +44,13 @@ impl<'e> Draft<'e> {
             changed: BTreeMap::new(),
             ended: BTreeSet::new(),
             completed: BTreeSet::new(),
+            children: BTreeMap::new(),
         }
+    }
+
+    /// The execution before the decision.
+    pub(crate) fn execution(&self) -> &'e Execution {
+        self.execution
     }
 
     /// Records one event. Time never runs backwards in a history, whatever the clock does.
@@ -176,12 +184,26 @@ impl<'e> Draft<'e> {
             Command::RecordMarker { marker } => {
                 self.record(EventKind::MarkerRecorded { marker }, at);
             }
+            Command::StartChild {
+                workflow_type,
+                input,
+                options,
+            } => self.start_child(workflow_type, input, options, at),
+            Command::CancelChild { seq, reason } => self.cancel_child(seq, reason, at),
+            Command::SignalExternal {
+                target,
+                name,
+                input,
+            } => self.signal_external(target, name, input, at),
+            Command::RequestCancelExternal { target, reason } => {
+                self.cancel_external(target, reason, at);
+            }
         }
     }
 
-    fn take_seq(&mut self) -> Seq {
+    pub(crate) fn take_seq(&mut self) -> Seq {
         let seq = self.next_seq;
-        self.next_seq = Seq(seq.0.saturating_add(1));
+        self.next_seq = seq.next();
         seq
     }
 
@@ -313,6 +335,7 @@ impl<'e> Draft<'e> {
             | Request::AdmitUpdate { .. }
             | Request::AcceptUpdate { .. }
             | Request::RefuseUpdate { .. }
+            | Request::Answer(_)
             | Request::Yield { .. } => {}
         }
         Ok(())

@@ -14,6 +14,8 @@ extern crate alloc;
 extern crate std;
 
 pub mod activity;
+pub mod child;
+pub mod child_options;
 pub mod decide;
 mod draft;
 pub mod options;

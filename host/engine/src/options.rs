@@ -99,7 +99,7 @@ pub fn normalise(given: &Given<'_>, default_queue: &TaskQueue) -> Result<Activit
     Ok(options)
 }
 
-fn retry(given: &Given<'_>) -> Result<RetryPolicy, Refused> {
+pub(crate) fn retry(given: &Given<'_>) -> Result<RetryPolicy, Refused> {
     let default = RetryPolicy::default();
     let policy = RetryPolicy {
         initial_interval: given

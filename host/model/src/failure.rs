@@ -37,6 +37,9 @@ pub enum FailureKind {
     /// An activity failed; the next frame says why.
     #[n(5)]
     Activity,
+    /// A child workflow failed; the next frame says why.
+    #[n(6)]
+    ChildWorkflow,
 }
 
 impl FailureKind {
@@ -50,6 +53,7 @@ impl FailureKind {
             Self::Terminated => "terminated",
             Self::Server => "server",
             Self::Activity => "activity",
+            Self::ChildWorkflow => "child-workflow",
         }
     }
 
@@ -63,6 +67,7 @@ impl FailureKind {
             Self::Terminated,
             Self::Server,
             Self::Activity,
+            Self::ChildWorkflow,
         ]
         .into_iter()
         .find(|kind| kind.name() == name)

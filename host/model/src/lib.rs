@@ -10,6 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod activity;
+pub mod child;
 pub mod codec;
 pub mod command;
 pub mod component;
@@ -25,6 +26,7 @@ pub mod time;
 pub mod update;
 
 pub use activity::{ActivityOptions, ActivityTask, TaskState};
+pub use child::{ChildOptions, LetterKey, LetterKind};
 pub use command::Command;
 pub use component::{ComponentDescription, ComponentRecord};
 pub use event::{Event, EventKind};

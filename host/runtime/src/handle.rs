@@ -343,6 +343,7 @@ impl Handle {
             request_id: request_id.clone(),
             identity: start.identity.clone(),
             attempt: 1,
+            parent: None,
         };
         Ok(NewRun {
             record,

@@ -82,7 +82,10 @@ impl Handle {
                 .iter()
                 .filter_map(|(seq, pending)| match pending {
                     Pending::Timer { fire_at } => Some((seq.0, *fire_at)),
-                    Pending::Activity { .. } => None,
+                    Pending::Activity { .. }
+                    | Pending::Child
+                    | Pending::Signal
+                    | Pending::Cancel => None,
                 });
             Ok(Description {
                 record: loaded.record,

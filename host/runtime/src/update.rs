@@ -154,7 +154,8 @@ pub(crate) fn is_for_code(request: &Request) -> bool {
         | Request::ActivityDue { .. }
         | Request::ReleaseActivity { .. }
         | Request::CompleteActivity { .. }
-        | Request::FailActivity { .. } => true,
+        | Request::FailActivity { .. }
+        | Request::Answer(_) => true,
         Request::Terminate { .. }
         | Request::ClaimActivity { .. }
         | Request::Heartbeat { .. }

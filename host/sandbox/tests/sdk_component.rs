@@ -58,7 +58,16 @@ fn drive(guest: &mut dyn Guest, workflow: &str, input: &str) -> Trace {
                 completed(seq.0, &text).kind
             }
             Call::StartTimer(_) => EventKind::TimerFired { seq },
-            Call::CancelActivity(_) | Call::CancelTimer(_) => panic!("nothing is cancelled"),
+            other @ (Call::CancelActivity(_)
+            | Call::CancelTimer(_)
+            | Call::StartChild { .. }
+            | Call::CancelChild(..)
+            | Call::SignalExternal { .. }
+            | Call::CancelExternal(..)
+            | Call::Patched(_)
+            | Call::DeprecatePatch(_)
+            | Call::SideEffect(..)
+            | Call::CompleteUpdate(..)) => panic!("not expected: {other:?}"),
         };
         answered += 1;
         let mut event = event(kind);

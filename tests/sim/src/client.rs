@@ -230,6 +230,7 @@ impl World {
             request_id: RequestId::new(format!("start-{workflow}")).expect("a name"),
             identity: String::new(),
             attempt: 1,
+            parent: None,
         };
         let reply = self.client.id();
         self.client

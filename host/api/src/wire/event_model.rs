@@ -4,7 +4,9 @@ use steadfast_model as model;
 use steadfast_model::event::{Started, UpdateOutcome};
 use steadfast_model::{EventKind, EventNumber, Millis, Seq};
 
-use crate::wire::{ActivityOptions, Event, EventType, Failure, Invalid, MarkerKind, Payload};
+use crate::wire::{
+    ActivityOptions, Event, EventType, Failure, Invalid, MarkerKind, Parent, Payload,
+};
 
 impl Event {
     /// The wire form of an event.
@@ -15,6 +17,7 @@ impl Event {
         wire
     }
 
+    #[allow(clippy::too_many_lines, reason = "one short arm for each event")]
     fn fill(&mut self, kind: EventKind) {
         match kind {
             EventKind::WorkflowExecutionStarted { started } => self.fill_started(*started),
@@ -98,6 +101,22 @@ impl Event {
             | EventKind::ActivityTaskFailed { .. }
             | EventKind::ActivityTaskTimedOut { .. }
             | EventKind::ActivityTaskCanceled { .. }) => self.fill_activity(activity),
+            child @ (EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::StartChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionStarted { .. }
+            | EventKind::ChildWorkflowExecutionCompleted { .. }
+            | EventKind::ChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionCanceled { .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { .. }
+            | EventKind::ChildWorkflowExecutionTerminated { .. }) => self.fill_child(child),
+            message @ (EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionSignaled { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. }) => {
+                self.fill_message(message);
+            }
         }
     }
 
@@ -115,6 +134,7 @@ impl Event {
         self.request_id = Some(started.request_id.to_string());
         self.identity = Some(started.identity);
         self.attempt = Some(started.attempt);
+        self.parent = started.parent.as_deref().map(Parent::from_model);
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "`fill` names every event")]
@@ -180,6 +200,7 @@ impl Event {
     ///
     /// # Errors
     /// [`Invalid`] names the attribute that is missing or malformed.
+    #[allow(clippy::too_many_lines, reason = "one short arm for each event")]
     pub fn to_model(&self) -> Result<model::Event, Invalid> {
         let kind = match self.kind {
             EventType::WorkflowExecutionStarted => EventKind::WorkflowExecutionStarted {
@@ -247,6 +268,20 @@ impl Event {
                 seq: self.seq()?,
                 failure: self.failure()?,
             },
+            EventType::RequestCancelExternalWorkflowExecutionInitiated
+            | EventType::RequestCancelExternalWorkflowExecutionFailed
+            | EventType::ExternalWorkflowExecutionCancelRequested
+            | EventType::StartChildWorkflowExecutionInitiated
+            | EventType::StartChildWorkflowExecutionFailed
+            | EventType::ChildWorkflowExecutionStarted
+            | EventType::ChildWorkflowExecutionCompleted
+            | EventType::ChildWorkflowExecutionFailed
+            | EventType::ChildWorkflowExecutionCanceled
+            | EventType::ChildWorkflowExecutionTimedOut
+            | EventType::ChildWorkflowExecutionTerminated
+            | EventType::SignalExternalWorkflowExecutionInitiated
+            | EventType::SignalExternalWorkflowExecutionFailed
+            | EventType::ExternalWorkflowExecutionSignaled => self.outside()?,
         };
         Ok(model::Event {
             number: EventNumber(self.number),
@@ -269,6 +304,11 @@ impl Event {
             request_id: name("request_id", &self.request_id)?,
             identity: text("identity", &self.identity)?,
             attempt: given("attempt", self.attempt)?,
+            parent: self
+                .parent
+                .as_ref()
+                .map(|parent| parent.to_model().map(Box::new))
+                .transpose()?,
         })
     }
 
@@ -319,18 +359,18 @@ impl Event {
         })
     }
 
-    fn seq(&self) -> Result<Seq, Invalid> {
+    pub(super) fn seq(&self) -> Result<Seq, Invalid> {
         given("seq", self.seq).map(Seq)
     }
 
-    fn input(&self) -> Result<model::Payload, Invalid> {
+    pub(super) fn input(&self) -> Result<model::Payload, Invalid> {
         self.input
             .as_ref()
             .ok_or_else(|| missing("input"))?
             .to_model()
     }
 
-    fn result(&self) -> Result<model::Payload, Invalid> {
+    pub(super) fn result(&self) -> Result<model::Payload, Invalid> {
         self.result
             .as_ref()
             .ok_or_else(|| missing("result"))?
@@ -347,7 +387,7 @@ impl Event {
         Ok(UpdateOutcome::Success { result })
     }
 
-    fn failure(&self) -> Result<model::Failure, Invalid> {
+    pub(super) fn failure(&self) -> Result<model::Failure, Invalid> {
         self.failure
             .as_ref()
             .ok_or_else(|| missing("failure"))?
@@ -355,11 +395,11 @@ impl Event {
     }
 }
 
-fn missing(field: &'static str) -> Invalid {
+pub(super) fn missing(field: &'static str) -> Invalid {
     Invalid::new(field, "missing")
 }
 
-fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
+pub(super) fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
     value.ok_or_else(|| missing(field))
 }
 
@@ -367,7 +407,7 @@ fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
     clippy::ref_option,
     reason = "called with fields, which stay where they are"
 )]
-fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> {
+pub(super) fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> {
     value.clone().ok_or_else(|| missing(field))
 }
 
@@ -375,7 +415,7 @@ fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> 
     clippy::ref_option,
     reason = "called with fields, which stay where they are"
 )]
-fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
+pub(super) fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
     field: &'static str,
     value: &Option<String>,
 ) -> Result<T, Invalid> {
@@ -431,5 +471,43 @@ fn event_type(kind: &EventKind) -> EventType {
             EventType::WorkflowExecutionUpdateCompleted
         }
         EventKind::WorkflowExecutionTerminated { .. } => EventType::WorkflowExecutionTerminated,
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. } => {
+            EventType::RequestCancelExternalWorkflowExecutionInitiated
+        }
+        EventKind::RequestCancelExternalWorkflowExecutionFailed { .. } => {
+            EventType::RequestCancelExternalWorkflowExecutionFailed
+        }
+        EventKind::ExternalWorkflowExecutionCancelRequested { .. } => {
+            EventType::ExternalWorkflowExecutionCancelRequested
+        }
+        EventKind::StartChildWorkflowExecutionInitiated { .. } => {
+            EventType::StartChildWorkflowExecutionInitiated
+        }
+        EventKind::StartChildWorkflowExecutionFailed { .. } => {
+            EventType::StartChildWorkflowExecutionFailed
+        }
+        EventKind::ChildWorkflowExecutionStarted { .. } => EventType::ChildWorkflowExecutionStarted,
+        EventKind::ChildWorkflowExecutionCompleted { .. } => {
+            EventType::ChildWorkflowExecutionCompleted
+        }
+        EventKind::ChildWorkflowExecutionFailed { .. } => EventType::ChildWorkflowExecutionFailed,
+        EventKind::ChildWorkflowExecutionCanceled { .. } => {
+            EventType::ChildWorkflowExecutionCanceled
+        }
+        EventKind::ChildWorkflowExecutionTimedOut { .. } => {
+            EventType::ChildWorkflowExecutionTimedOut
+        }
+        EventKind::ChildWorkflowExecutionTerminated { .. } => {
+            EventType::ChildWorkflowExecutionTerminated
+        }
+        EventKind::SignalExternalWorkflowExecutionInitiated { .. } => {
+            EventType::SignalExternalWorkflowExecutionInitiated
+        }
+        EventKind::SignalExternalWorkflowExecutionFailed { .. } => {
+            EventType::SignalExternalWorkflowExecutionFailed
+        }
+        EventKind::ExternalWorkflowExecutionSignaled { .. } => {
+            EventType::ExternalWorkflowExecutionSignaled
+        }
     }
 }

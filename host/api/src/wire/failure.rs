@@ -64,6 +64,8 @@ pub enum FailureKind {
     Server,
     /// An activity failed; the next frame says why.
     Activity,
+    /// A child workflow failed; the next frame says why.
+    ChildWorkflow,
 }
 
 /// Why an activity is not tried again.
@@ -168,6 +170,7 @@ impl From<model::FailureKind> for FailureKind {
             model::FailureKind::Terminated => Self::Terminated,
             model::FailureKind::Server => Self::Server,
             model::FailureKind::Activity => Self::Activity,
+            model::FailureKind::ChildWorkflow => Self::ChildWorkflow,
         }
     }
 }
@@ -181,6 +184,7 @@ impl From<FailureKind> for model::FailureKind {
             FailureKind::Terminated => Self::Terminated,
             FailureKind::Server => Self::Server,
             FailureKind::Activity => Self::Activity,
+            FailureKind::ChildWorkflow => Self::ChildWorkflow,
         }
     }
 }

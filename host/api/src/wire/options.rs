@@ -87,7 +87,7 @@ impl ActivityOptions {
 }
 
 impl RetryPolicy {
-    fn from_model(policy: model::RetryPolicy) -> Self {
+    pub(super) fn from_model(policy: model::RetryPolicy) -> Self {
         Self {
             initial_interval_ms: policy.initial_interval.0,
             backoff_permille: policy.backoff_permille,
@@ -97,7 +97,7 @@ impl RetryPolicy {
         }
     }
 
-    fn into_model(self) -> model::RetryPolicy {
+    pub(super) fn into_model(self) -> model::RetryPolicy {
         model::RetryPolicy {
             initial_interval: Millis(self.initial_interval_ms),
             backoff_permille: self.backoff_permille,

@@ -113,6 +113,7 @@ fn once(request: &Request, again: Result<Decision, Rejection>) {
                 "released twice"
             );
         }
+        Request::Answer(_) => assert_eq!(again, Ok(Decision::default()), "answered twice"),
         Request::Terminate { .. } => panic!("open after a termination"),
         Request::ActivityDue { .. } | Request::Heartbeat { .. } | Request::Yield { .. } => {}
     }
