@@ -25,6 +25,8 @@ pub enum FailureKind {
     Server,
     /// An activity failed; the next frame says why.
     Activity,
+    /// A child workflow failed; the next frame says why.
+    ChildWorkflow,
 }
 
 /// One link of a failure chain.
@@ -203,7 +205,12 @@ impl Failure {
     #[must_use]
     pub fn cause(&self) -> &Frame {
         self.frames()
-            .find(|frame| frame.kind != FailureKind::Activity)
+            .find(|frame| {
+                !matches!(
+                    frame.kind,
+                    FailureKind::Activity | FailureKind::ChildWorkflow
+                )
+            })
             .unwrap_or_else(|| self.root_cause())
     }
 

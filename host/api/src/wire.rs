@@ -8,8 +8,10 @@
 pub mod activity;
 pub mod asking;
 pub mod chain;
+pub mod child;
 pub mod component;
 pub mod event;
+mod event_child;
 pub mod event_model;
 pub mod execution;
 pub mod failure;
@@ -29,6 +31,10 @@ pub use asking::{
     UpdateWorkflow, UpdatedWithStart, WaitFor,
 };
 pub use chain::{ChainOptions, Initiator, Link, TimeoutScope};
+pub use child::{
+    ChildCancellation, ChildOptions, ExternalTarget, FailedCause, IdReuse, Parent,
+    ParentClosePolicy, ParentCloseScope,
+};
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{

@@ -49,11 +49,20 @@ fn tone(kind: EventType) -> Tone {
         | EventType::WorkflowExecutionTerminated
         | EventType::WorkflowExecutionTimedOut
         | EventType::ActivityTaskFailed
-        | EventType::ActivityTaskTimedOut => Tone::Bad,
+        | EventType::ActivityTaskTimedOut
+        | EventType::StartChildWorkflowExecutionFailed
+        | EventType::ChildWorkflowExecutionFailed
+        | EventType::ChildWorkflowExecutionTimedOut
+        | EventType::ChildWorkflowExecutionTerminated
+        | EventType::SignalExternalWorkflowExecutionFailed
+        | EventType::RequestCancelExternalWorkflowExecutionFailed => Tone::Bad,
         EventType::WorkflowExecutionCancelRequested
         | EventType::WorkflowExecutionCanceled
         | EventType::ActivityTaskCancelRequested
-        | EventType::ActivityTaskCanceled => Tone::Warning,
+        | EventType::ActivityTaskCanceled
+        | EventType::RequestCancelExternalWorkflowExecutionInitiated
+        | EventType::ExternalWorkflowExecutionCancelRequested
+        | EventType::ChildWorkflowExecutionCanceled => Tone::Warning,
         EventType::WorkflowExecutionStarted
         | EventType::WorkflowExecutionSignaled
         | EventType::WorkflowExecutionUpdateAccepted
@@ -65,7 +74,12 @@ fn tone(kind: EventType) -> Tone {
         | EventType::TimerStarted
         | EventType::TimerFired
         | EventType::TimerCanceled
-        | EventType::MarkerRecorded => Tone::Plain,
+        | EventType::MarkerRecorded
+        | EventType::StartChildWorkflowExecutionInitiated
+        | EventType::ChildWorkflowExecutionStarted
+        | EventType::ChildWorkflowExecutionCompleted
+        | EventType::SignalExternalWorkflowExecutionInitiated
+        | EventType::ExternalWorkflowExecutionSignaled => Tone::Plain,
     }
 }
 
@@ -76,6 +90,9 @@ fn details(event: &Event) -> String {
     parts.extend(event.workflow_type.clone());
     parts.extend(event.activity_type.clone());
     parts.extend(event.marker.map(marker).map(str::to_owned));
+    let child_id = event.child_options.as_ref().map(|child| &child.workflow_id);
+    let target_id = event.target.as_ref().map(|target| &target.workflow_id);
+    parts.extend(child_id.or(target_id).cloned());
     parts.extend(event.name.clone());
     parts.extend(event.details.as_ref().map(payload));
     parts.extend(event.update_id.as_ref().map(|id| format!("[{id}]")));

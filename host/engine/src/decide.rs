@@ -20,6 +20,7 @@ use steadfast_model::{
 };
 
 use crate::chain::{self, Closing, Successor};
+use crate::child::Answer;
 use crate::draft::Draft;
 use crate::operate::{Operation, Report, Which};
 use crate::options::Refused;
@@ -175,6 +176,8 @@ pub enum Request {
         /// Where random delays come from.
         seed: [u8; 32],
     },
+    /// Another execution answers, or tells how a child ended.
+    Answer(Answer),
     /// The guest ran until it blocked or ended.
     Yield {
         /// What it asked for, in order.
@@ -403,6 +406,7 @@ pub fn decide(
         Request::AdmitUpdate { .. }
         | Request::AcceptUpdate { .. }
         | Request::RefuseUpdate { .. } => draft.update(request, now)?,
+        Request::Answer(answer) => draft.answer(answer, now),
         Request::Yield {
             commands,
             step,

@@ -16,7 +16,7 @@ use steadfast_model::{
 use crate::activity::{self, Outcome};
 use crate::chain::Closing;
 use crate::decide::{Decision, Execution, Issued, Rejection, Request, TaskChange, UpdateChange};
-use crate::state::{Pending, upsert};
+use crate::state::{Child, Pending, upsert};
 
 mod closing;
 
@@ -36,6 +36,8 @@ pub(crate) struct Draft<'e> {
     pub(crate) completed: BTreeSet<UpdateId>,
     /// The memo as the commands so far leave it, if they change it.
     memo: Option<Fields>,
+    /// Children started or changed here; `None`: over.
+    pub(crate) children: BTreeMap<Seq, Option<Child>>,
 }
 
 impl<'e> Draft<'e> {
@@ -50,7 +52,13 @@ impl<'e> Draft<'e> {
             ended: BTreeSet::new(),
             completed: BTreeSet::new(),
             memo: None,
+            children: BTreeMap::new(),
         }
+    }
+
+    /// The execution before the decision.
+    pub(crate) fn execution(&self) -> &'e Execution {
+        self.execution
     }
 
     /// Records one event. Time never runs backwards in a history, whatever the clock does.
@@ -239,12 +247,26 @@ impl<'e> Draft<'e> {
                 upsert(self.memo.get_or_insert_with(|| state.memo.clone()), &memo);
                 self.record(EventKind::WorkflowPropertiesModified { memo }, at);
             }
+            Command::StartChild {
+                workflow_type,
+                input,
+                options,
+            } => self.start_child(workflow_type, input, options, at),
+            Command::CancelChild { seq, reason } => self.cancel_child(seq, reason, at),
+            Command::SignalExternal {
+                target,
+                name,
+                input,
+            } => self.signal_external(target, name, input, at),
+            Command::RequestCancelExternal { target, reason } => {
+                self.cancel_external(target, reason, at);
+            }
         }
     }
 
-    fn take_seq(&mut self) -> Seq {
+    pub(crate) fn take_seq(&mut self) -> Seq {
         let seq = self.next_seq;
-        self.next_seq = Seq(seq.0.saturating_add(1));
+        self.next_seq = seq.next();
         seq
     }
 
@@ -385,6 +407,7 @@ impl<'e> Draft<'e> {
             | Request::AcceptUpdate { .. }
             | Request::RefuseUpdate { .. }
             | Request::RunDue { .. }
+            | Request::Answer(_)
             | Request::Yield { .. } => {}
         }
         Ok(())

@@ -15,6 +15,8 @@ extern crate std;
 
 pub mod activity;
 pub mod chain;
+pub mod child;
+pub mod child_options;
 pub mod decide;
 mod draft;
 pub mod operate;

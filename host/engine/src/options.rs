@@ -219,7 +219,7 @@ pub fn patched(options: &ActivityOptions, patch: &Patch) -> Result<ActivityOptio
     })
 }
 
-fn retry(given: &Given<'_>) -> Result<RetryPolicy, Refused> {
+pub(crate) fn retry(given: &Given<'_>) -> Result<RetryPolicy, Refused> {
     let default = RetryPolicy::default();
     let policy = RetryPolicy {
         initial_interval: given

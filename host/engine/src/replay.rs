@@ -24,6 +24,9 @@ mod marker;
 mod memo;
 
 pub use marker::Marked;
+mod child;
+
+pub use child::ChildCall;
 
 /// Code and history differ.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,8 +86,10 @@ pub struct Replay {
     resolved: SeqSet,
     /// Operations whose cancellation was asked for.
     canceled: SeqSet,
-    /// Operations that are timers; the others are activities.
+    /// Operations that are timers.
     timers: SeqSet,
+    /// Children and messages to other executions.
+    outside: child::Outside,
     next_seq: Seq,
     now: Timestamp,
     delivered: EventNumber,
@@ -113,6 +118,7 @@ impl Replay {
             resolved: SeqSet::default(),
             canceled: SeqSet::default(),
             timers: SeqSet::default(),
+            outside: child::Outside::default(),
             next_seq: Seq(1),
             now: started,
             delivered: EventNumber::FIRST,
@@ -140,9 +146,7 @@ impl Replay {
     /// and all that is recorded before a new command is made.
     #[must_use]
     pub fn take_in(&mut self, event: Event) -> Option<Event> {
-        if let Some(seq) = event.kind.resolves() {
-            self.resolved.insert(seq);
-        }
+        self.note_resolved(&event.kind);
         if event.kind.is_command() {
             self.commands.push_back(event);
             None
@@ -152,6 +156,17 @@ impl Replay {
     }
 
     /// The next recorded command that the guest must make, of those taken in.
+    fn note_resolved(&mut self, kind: &EventKind) {
+        if let Some(seq) = kind.resolves() {
+            self.resolved.insert(seq);
+        }
+        // A child that was not started has no outcome.
+        if let EventKind::StartChildWorkflowExecutionFailed { seq, .. } = kind {
+            self.resolved.insert(seq.outcome());
+        }
+    }
+
+    /// The next recorded command that has not been made, of those taken in.
     #[must_use]
     pub fn next_command(&self) -> Option<EventNumber> {
         self.peek().map(|event| event.number)
@@ -178,9 +193,9 @@ impl Replay {
         {
             return Err(self.not_made(missing, "nothing (it waits)"));
         }
-        if let Some(seq) = event.kind.resolves() {
-            self.resolved.insert(seq);
-            self.ended += 1;
+        self.note_resolved(&event.kind);
+        if event.kind.resolves().is_some() {
+            self.ended += self.outside.delivered(event);
         }
         if let EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } = &event.kind {
             self.running.insert(update_id.clone());
@@ -325,7 +340,7 @@ impl Replay {
     /// [`Mismatch`] when the history records something else here.
     pub fn cancel_activity(&mut self, seq: Seq) -> Result<Option<Command>, Mismatch> {
         let is_recorded = |kind: &EventKind| matches!(kind, EventKind::ActivityTaskCancelRequested { seq: s } if *s == seq);
-        if self.timers.contains(seq) {
+        if self.timers.contains(seq) || self.outside.contains(seq) {
             return Ok(None);
         }
         self.cancel(seq, is_recorded, Command::CancelActivity { seq })
@@ -423,16 +438,11 @@ impl Replay {
 
     /// Adds a new command; for scheduling ones, after [`Matched::Live`].
     pub fn issue(&mut self, command: Command) {
-        let takes_number = matches!(
-            command,
-            Command::ScheduleActivity { .. } | Command::StartTimer { .. }
-        );
-        if takes_number {
-            if matches!(command, Command::StartTimer { .. }) {
-                self.timers.insert(self.next_seq);
-            }
-            self.next_seq = Seq(self.next_seq.0.saturating_add(1));
+        if matches!(command, Command::StartTimer { .. }) {
+            self.timers.insert(self.next_seq);
         }
+        self.outside.issued(&command, self.next_seq);
+        self.next_seq = Seq(self.next_seq.0.saturating_add(command.numbers()));
         self.issued.push(Issued {
             at: self.now,
             command,
@@ -547,6 +557,33 @@ fn describe(kind: &EventKind) -> String {
         EventKind::WorkflowExecutionUpdateCompleted { update_id, .. } => {
             format!("WorkflowExecutionUpdateCompleted of update {update_id:?}")
         }
+        EventKind::StartChildWorkflowExecutionInitiated {
+            seq,
+            workflow_type,
+            options,
+            ..
+        } => {
+            let (name, id) = (kind.name(), &options.workflow_id);
+            format!("{name} {workflow_type} ({id}, command {seq})")
+        }
+        EventKind::SignalExternalWorkflowExecutionInitiated {
+            seq, target, name, ..
+        } => {
+            let (kind, id) = (kind.name(), &target.workflow_id);
+            format!("{kind} {name} to {id} (command {seq})")
+        }
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+            seq,
+            target,
+            of_child,
+            ..
+        } => {
+            let (name, id) = (kind.name(), &target.workflow_id);
+            match of_child {
+                Some(_) => format!("{name} of child {seq}"),
+                None => format!("{name} of {id} (command {seq})"),
+            }
+        }
         EventKind::WorkflowExecutionStarted { .. }
         | EventKind::WorkflowExecutionUpdateAccepted { .. }
         | EventKind::WorkflowExecutionCompleted { .. }
@@ -562,7 +599,18 @@ fn describe(kind: &EventKind) -> String {
         | EventKind::ActivityTaskFailed { .. }
         | EventKind::ActivityTaskTimedOut { .. }
         | EventKind::ActivityTaskCanceled { .. }
-        | EventKind::TimerFired { .. } => String::from(kind.name()),
+        | EventKind::TimerFired { .. }
+        | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+        | EventKind::ExternalWorkflowExecutionCancelRequested { .. }
+        | EventKind::StartChildWorkflowExecutionFailed { .. }
+        | EventKind::ChildWorkflowExecutionStarted { .. }
+        | EventKind::ChildWorkflowExecutionCompleted { .. }
+        | EventKind::ChildWorkflowExecutionFailed { .. }
+        | EventKind::ChildWorkflowExecutionCanceled { .. }
+        | EventKind::ChildWorkflowExecutionTimedOut { .. }
+        | EventKind::ChildWorkflowExecutionTerminated { .. }
+        | EventKind::SignalExternalWorkflowExecutionFailed { .. }
+        | EventKind::ExternalWorkflowExecutionSignaled { .. } => String::from(kind.name()),
     }
 }
 

@@ -9,6 +9,10 @@ use steadfast_model::{
     Event, EventKind, EventNumber, RequestId, RunId, Seq, Status, Timestamp, UpdateId,
 };
 
+mod outside;
+
+pub use outside::{Child, ChildCancel};
+
 /// An operation that has no outcome yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pending {
@@ -24,6 +28,12 @@ pub enum Pending {
         /// When it fires.
         fire_at: Timestamp,
     },
+    /// A child, by the number of its start; more about it is in [`State::children`].
+    Child,
+    /// A signal to another execution.
+    Signal,
+    /// A cancel request to another execution.
+    Cancel,
 }
 
 /// An update that was accepted.
@@ -95,7 +105,10 @@ pub struct State {
     pub next_seq: Seq,
     /// Operations without an outcome.
     pub pending: BTreeMap<Seq, Pending>,
-    /// How many of them are activities.
+    /// Children that may be running, by the number of their start. Kept when the run closes, for
+    /// the parent close policy.
+    pub children: BTreeMap<Seq, Child>,
+    /// How many pending operations are activities.
     pub pending_activities: usize,
     /// Signals received.
     pub signals: u32,
@@ -139,6 +152,7 @@ impl State {
             last_time: event.time,
             next_seq: Seq(1),
             pending: BTreeMap::new(),
+            children: BTreeMap::new(),
             pending_activities: 0,
             signals: 0,
             signal_ids: started
@@ -209,6 +223,22 @@ impl State {
                 duration: _,
             } => {
                 self.begin_operation(number, *seq, Pending::Timer { fire_at: *fire_at })?;
+            }
+            EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::StartChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionStarted { .. }
+            | EventKind::ChildWorkflowExecutionCompleted { .. }
+            | EventKind::ChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionCanceled { .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { .. }
+            | EventKind::ChildWorkflowExecutionTerminated { .. }
+            | EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionSignaled { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. } => {
+                self.apply_outside(event)?;
             }
             EventKind::ActivityTaskCompleted { seq, .. }
             | EventKind::ActivityTaskFailed { seq, .. }
@@ -344,9 +374,11 @@ impl State {
     }
 
     /// What a closed run still has pending is void.
+    /// What a closed run still has pending is void, but for the messages that it owes others.
     fn close(&mut self, status: Status) {
         self.status = status;
-        self.pending.clear();
+        self.pending
+            .retain(|_, pending| matches!(pending, Pending::Signal | Pending::Cancel));
         self.pending_activities = 0;
     }
 
@@ -375,9 +407,19 @@ impl State {
             self.pending.keys().all(|seq| *seq < self.next_seq),
             "an operation has a number that was not given out"
         );
+        let is_message = |p: &Pending| matches!(p, Pending::Signal | Pending::Cancel);
         assert!(
-            !self.status.is_closed() || self.pending.is_empty(),
+            !self.status.is_closed() || self.pending.values().all(is_message),
             "closed with work pending"
+        );
+        let is_child = |seq: &Seq| self.pending.get(seq) == Some(&Pending::Child);
+        assert!(
+            self.status.is_closed()
+                || self
+                    .children
+                    .iter()
+                    .all(|(seq, child)| child.is_awaited == is_child(seq)),
+            "a child is awaited and not pending, or the other way round"
         );
         assert!(
             self.last >= EventNumber::FIRST,
@@ -391,6 +433,7 @@ impl State {
         size_of::<Self>()
             + 512
             + self.pending.len() * 64
+            + self.children.len() * 512
             + self
                 .signal_ids
                 .keys()

@@ -1,12 +1,14 @@
 //! What a guest asks for, and how one drive of it ends.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::activity::ActivityOptions;
 use crate::chain::{ContinueAsNew, Fields};
+use crate::child::{ChildOptions, ExternalTarget};
 use crate::event::UpdateOutcome;
 use crate::failure::Failure;
-use crate::id::{ActivityType, Seq, UpdateId};
+use crate::id::{ActivityType, Seq, SignalName, UpdateId, WorkflowType};
 use crate::marker::Marker;
 use crate::payload::Payload;
 use crate::time::Millis;
@@ -59,6 +61,38 @@ pub enum Command {
         /// New values; an encoding of `binary/null` takes a value away.
         memo: Fields,
     },
+    /// Start a child workflow. Takes the next two [`Seq`]s: its start, and its outcome.
+    StartChild {
+        /// What to run.
+        workflow_type: WorkflowType,
+        /// Its input.
+        input: Payload,
+        /// How to run it.
+        options: Box<ChildOptions>,
+    },
+    /// Cancel a child in the way that its options say.
+    CancelChild {
+        /// The number of its start.
+        seq: Seq,
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// Signal another execution. Takes the next [`Seq`].
+    SignalExternal {
+        /// Which.
+        target: Box<ExternalTarget>,
+        /// The signal's name.
+        name: SignalName,
+        /// Its payload.
+        input: Payload,
+    },
+    /// Ask another execution to cancel itself. Takes the next [`Seq`].
+    RequestCancelExternal {
+        /// Which.
+        target: Box<ExternalTarget>,
+        /// Why; may be empty.
+        reason: String,
+    },
 }
 
 impl Command {
@@ -73,6 +107,28 @@ impl Command {
             Self::RecordMarker { .. } => "RecordMarker",
             Self::CompleteUpdate { .. } => "CompleteUpdate",
             Self::UpsertMemo { .. } => "UpsertMemo",
+            Self::StartChild { .. } => "StartChild",
+            Self::CancelChild { .. } => "CancelChild",
+            Self::SignalExternal { .. } => "SignalExternal",
+            Self::RequestCancelExternal { .. } => "RequestCancelExternal",
+        }
+    }
+
+    /// How many numbers the command takes.
+    #[must_use]
+    pub fn numbers(&self) -> u32 {
+        match self {
+            Self::ScheduleActivity { .. }
+            | Self::StartTimer { .. }
+            | Self::SignalExternal { .. }
+            | Self::RequestCancelExternal { .. } => 1,
+            Self::StartChild { .. } => 2,
+            Self::CancelActivity { .. }
+            | Self::CancelTimer { .. }
+            | Self::RecordMarker { .. }
+            | Self::CompleteUpdate { .. }
+            | Self::UpsertMemo { .. }
+            | Self::CancelChild { .. } => 0,
         }
     }
 }

@@ -6,6 +6,7 @@ use minicbor::{Decode, Encode};
 
 use crate::activity::ActivityOptions;
 use crate::chain::{ChainOptions, Fields, Link, is_default};
+use crate::child::{ChildCancellation, ChildOptions, ExternalTarget, FailedCause, Parent};
 use crate::failure::{Failure, RetryState};
 use crate::id::{
     ActivityType, ComponentDigest, EventNumber, Namespace, RequestId, RunId, Seq, SignalName,
@@ -14,6 +15,8 @@ use crate::id::{
 use crate::marker::Marker;
 use crate::payload::Payload;
 use crate::time::{Millis, Timestamp};
+
+mod class;
 
 /// One event of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +100,9 @@ pub struct Started {
     /// Where the run stands in its chain.
     #[cbor(n(12), skip_if = "is_default")]
     pub link: Link,
+    /// Who started it as a child.
+    #[n(13)]
+    pub parent: Option<alloc::boxed::Box<Parent>>,
 }
 
 /// What a run that has ended was limited by.
@@ -309,6 +315,49 @@ pub enum EventKind {
         #[n(0)]
         marker: Marker,
     },
+
+    /// A command: the workflow asked another execution, or its child, to cancel itself.
+    #[n(22)]
+    RequestCancelExternalWorkflowExecutionInitiated {
+        /// The command's number; for a child, the number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Which execution.
+        #[n(1)]
+        target: alloc::boxed::Box<ExternalTarget>,
+        /// Why; may be empty.
+        #[n(2)]
+        reason: String,
+        /// For a child: what cancelling it means. With `abandon` it is not told.
+        #[n(3)]
+        of_child: Option<ChildCancellation>,
+    },
+    /// The cancel request could not be delivered.
+    #[n(23)]
+    RequestCancelExternalWorkflowExecutionFailed {
+        /// The request.
+        #[n(0)]
+        seq: Seq,
+        /// Why, for programs.
+        #[n(1)]
+        cause: FailedCause,
+        /// Why, for the workflow.
+        #[n(2)]
+        failure: Failure,
+        /// True if it was for a child.
+        #[n(3)]
+        of_child: bool,
+    },
+    /// The cancel request was delivered.
+    #[n(24)]
+    ExternalWorkflowExecutionCancelRequested {
+        /// The request.
+        #[n(0)]
+        seq: Seq,
+        /// True if it was for a child.
+        #[n(1)]
+        of_child: bool,
+    },
     /// A signal arrived.
     #[n(26)]
     WorkflowExecutionSignaled {
@@ -387,170 +436,132 @@ pub enum EventKind {
         #[n(0)]
         memo: Fields,
     },
-}
-
-impl EventKind {
-    /// The event's name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::WorkflowExecutionStarted { .. } => "WorkflowExecutionStarted",
-            Self::WorkflowExecutionCompleted { .. } => "WorkflowExecutionCompleted",
-            Self::WorkflowExecutionFailed { .. } => "WorkflowExecutionFailed",
-            Self::ActivityTaskScheduled { .. } => "ActivityTaskScheduled",
-            Self::ActivityTaskCompleted { .. } => "ActivityTaskCompleted",
-            Self::ActivityTaskFailed { .. } => "ActivityTaskFailed",
-            Self::ActivityTaskTimedOut { .. } => "ActivityTaskTimedOut",
-            Self::ActivityTaskCancelRequested { .. } => "ActivityTaskCancelRequested",
-            Self::ActivityTaskCanceled { .. } => "ActivityTaskCanceled",
-            Self::TimerStarted { .. } => "TimerStarted",
-            Self::TimerFired { .. } => "TimerFired",
-            Self::TimerCanceled { .. } => "TimerCanceled",
-            Self::WorkflowExecutionCancelRequested { .. } => "WorkflowExecutionCancelRequested",
-            Self::WorkflowExecutionCanceled { .. } => "WorkflowExecutionCanceled",
-            Self::MarkerRecorded { .. } => "MarkerRecorded",
-            Self::WorkflowExecutionSignaled { .. } => "WorkflowExecutionSignaled",
-            Self::WorkflowExecutionUpdateAccepted { .. } => "WorkflowExecutionUpdateAccepted",
-            Self::WorkflowExecutionUpdateCompleted { .. } => "WorkflowExecutionUpdateCompleted",
-            Self::WorkflowExecutionTerminated { .. } => "WorkflowExecutionTerminated",
-            Self::WorkflowExecutionTimedOut { .. } => "WorkflowExecutionTimedOut",
-            Self::WorkflowExecutionContinuedAsNew { .. } => "WorkflowExecutionContinuedAsNew",
-            Self::WorkflowPropertiesModified { .. } => "WorkflowPropertiesModified",
-        }
-    }
-
-    /// True for events that a command of the guest made.
-    #[must_use]
-    pub fn is_command(&self) -> bool {
-        match self {
-            Self::ActivityTaskScheduled { .. }
-            | Self::ActivityTaskCancelRequested { .. }
-            | Self::TimerStarted { .. }
-            | Self::TimerCanceled { .. }
-            | Self::MarkerRecorded { .. }
-            | Self::WorkflowExecutionUpdateCompleted { .. }
-            | Self::WorkflowExecutionCompleted { .. }
-            | Self::WorkflowExecutionFailed { .. }
-            | Self::WorkflowExecutionContinuedAsNew { .. }
-            | Self::WorkflowPropertiesModified { .. }
-            | Self::WorkflowExecutionCanceled { .. } => true,
-            Self::WorkflowExecutionStarted { .. }
-            | Self::ActivityTaskCompleted { .. }
-            | Self::ActivityTaskFailed { .. }
-            | Self::ActivityTaskTimedOut { .. }
-            | Self::ActivityTaskCanceled { .. }
-            | Self::TimerFired { .. }
-            | Self::WorkflowExecutionCancelRequested { .. }
-            | Self::WorkflowExecutionSignaled { .. }
-            | Self::WorkflowExecutionUpdateAccepted { .. }
-            | Self::WorkflowExecutionTimedOut { .. }
-            | Self::WorkflowExecutionTerminated { .. } => false,
-        }
-    }
-
-    /// True for events that a guest is told about, one at a time.
-    #[must_use]
-    pub fn is_delivered(&self) -> bool {
-        match self {
-            Self::ActivityTaskCompleted { .. }
-            | Self::ActivityTaskFailed { .. }
-            | Self::ActivityTaskTimedOut { .. }
-            | Self::ActivityTaskCanceled { .. }
-            | Self::TimerFired { .. }
-            | Self::WorkflowExecutionCancelRequested { .. }
-            | Self::WorkflowExecutionSignaled { .. }
-            | Self::WorkflowExecutionUpdateAccepted { .. } => true,
-            Self::WorkflowExecutionStarted { .. }
-            | Self::WorkflowExecutionCompleted { .. }
-            | Self::WorkflowExecutionFailed { .. }
-            | Self::WorkflowExecutionCanceled { .. }
-            | Self::WorkflowExecutionTerminated { .. }
-            | Self::WorkflowExecutionTimedOut { .. }
-            | Self::WorkflowExecutionContinuedAsNew { .. }
-            | Self::WorkflowPropertiesModified { .. }
-            | Self::ActivityTaskScheduled { .. }
-            | Self::ActivityTaskCancelRequested { .. }
-            | Self::TimerStarted { .. }
-            | Self::TimerCanceled { .. }
-            | Self::MarkerRecorded { .. }
-            | Self::WorkflowExecutionUpdateCompleted { .. } => false,
-        }
-    }
-
-    /// True for the last event of a run.
-    #[must_use]
-    pub fn is_close(&self) -> bool {
-        matches!(
-            self,
-            Self::WorkflowExecutionCompleted { .. }
-                | Self::WorkflowExecutionFailed { .. }
-                | Self::WorkflowExecutionCanceled { .. }
-                | Self::WorkflowExecutionTerminated { .. }
-                | Self::WorkflowExecutionTimedOut { .. }
-                | Self::WorkflowExecutionContinuedAsNew { .. }
-        )
-    }
-
-    /// The operation that the event resolves for the guest, if it does.
-    #[must_use]
-    pub fn resolves(&self) -> Option<Seq> {
-        match self {
-            Self::ActivityTaskCompleted { seq, .. }
-            | Self::ActivityTaskFailed { seq, .. }
-            | Self::ActivityTaskTimedOut { seq, .. }
-            | Self::ActivityTaskCanceled { seq, .. }
-            | Self::TimerFired { seq } => Some(*seq),
-            Self::WorkflowExecutionStarted { .. }
-            | Self::WorkflowExecutionCompleted { .. }
-            | Self::WorkflowExecutionFailed { .. }
-            | Self::WorkflowExecutionCanceled { .. }
-            | Self::WorkflowExecutionTerminated { .. }
-            | Self::WorkflowExecutionTimedOut { .. }
-            | Self::WorkflowExecutionContinuedAsNew { .. }
-            | Self::WorkflowPropertiesModified { .. }
-            | Self::WorkflowExecutionCancelRequested { .. }
-            | Self::WorkflowExecutionSignaled { .. }
-            | Self::ActivityTaskScheduled { .. }
-            | Self::ActivityTaskCancelRequested { .. }
-            | Self::TimerStarted { .. }
-            | Self::TimerCanceled { .. }
-            | Self::MarkerRecorded { .. }
-            | Self::WorkflowExecutionUpdateAccepted { .. }
-            | Self::WorkflowExecutionUpdateCompleted { .. } => None,
-        }
-    }
-
-    /// The run that follows the one that this event ends, if one does.
-    #[must_use]
-    pub fn new_run_id(&self) -> Option<RunId> {
-        if let Self::WorkflowExecutionCompleted { new_run_id, .. }
-        | Self::WorkflowExecutionFailed { new_run_id, .. }
-        | Self::WorkflowExecutionTimedOut { new_run_id, .. } = self
-        {
-            *new_run_id
-        } else if let Self::WorkflowExecutionContinuedAsNew { new_run_id, .. } = self {
-            Some(*new_run_id)
-        } else {
-            None
-        }
-    }
-
-    /// Bytes of the payload or failure that a guest is told with the event.
-    #[must_use]
-    pub fn told_bytes(&self) -> usize {
-        if let Self::ActivityTaskCompleted {
-            result: payload, ..
-        }
-        | Self::WorkflowExecutionSignaled { input: payload, .. } = self
-        {
-            payload.size_bytes()
-        } else if let Self::ActivityTaskFailed { failure, .. }
-        | Self::ActivityTaskTimedOut { failure, .. }
-        | Self::ActivityTaskCanceled { failure, .. } = self
-        {
-            failure.size_bytes()
-        } else {
-            0
-        }
-    }
+    /// A command: a child workflow is to be started.
+    #[n(29)]
+    StartChildWorkflowExecutionInitiated {
+        /// The number of its start; its outcome has the next one.
+        #[n(0)]
+        seq: Seq,
+        /// What to run.
+        #[n(1)]
+        workflow_type: WorkflowType,
+        /// Its input.
+        #[n(2)]
+        input: Payload,
+        /// How to run it.
+        #[n(3)]
+        options: alloc::boxed::Box<ChildOptions>,
+    },
+    /// The child could not be started.
+    #[n(30)]
+    StartChildWorkflowExecutionFailed {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Why, for programs.
+        #[n(1)]
+        cause: FailedCause,
+        /// Why, for the workflow.
+        #[n(2)]
+        failure: Failure,
+    },
+    /// The child was started.
+    #[n(31)]
+    ChildWorkflowExecutionStarted {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Its first run.
+        #[n(1)]
+        run_id: RunId,
+    },
+    /// The child returned a result.
+    #[n(32)]
+    ChildWorkflowExecutionCompleted {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Its result.
+        #[n(1)]
+        result: Payload,
+    },
+    /// The child failed for good.
+    #[n(33)]
+    ChildWorkflowExecutionFailed {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Why; the outermost frame is the child's.
+        #[n(1)]
+        failure: Failure,
+    },
+    /// The child was cancelled, or the workflow stopped waiting for it.
+    #[n(34)]
+    ChildWorkflowExecutionCanceled {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// The cancellation; the outermost frame is the child's.
+        #[n(1)]
+        failure: Failure,
+        /// True if the workflow only stopped waiting: the child may go on.
+        #[n(2)]
+        is_left: bool,
+    },
+    /// The child ran out of time.
+    #[n(35)]
+    ChildWorkflowExecutionTimedOut {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// Which timeout; the outermost frame is the child's.
+        #[n(1)]
+        failure: Failure,
+    },
+    /// The child was ended from outside.
+    #[n(36)]
+    ChildWorkflowExecutionTerminated {
+        /// The number of its start.
+        #[n(0)]
+        seq: Seq,
+        /// The reason; the outermost frame is the child's.
+        #[n(1)]
+        failure: Failure,
+    },
+    /// A command: another execution is to be signalled.
+    #[n(37)]
+    SignalExternalWorkflowExecutionInitiated {
+        /// The command's number.
+        #[n(0)]
+        seq: Seq,
+        /// Which execution.
+        #[n(1)]
+        target: alloc::boxed::Box<ExternalTarget>,
+        /// The signal's name.
+        #[n(2)]
+        name: SignalName,
+        /// Its payload.
+        #[n(3)]
+        input: Payload,
+    },
+    /// The signal could not be delivered.
+    #[n(38)]
+    SignalExternalWorkflowExecutionFailed {
+        /// The signal.
+        #[n(0)]
+        seq: Seq,
+        /// Why, for programs.
+        #[n(1)]
+        cause: FailedCause,
+        /// Why, for the workflow.
+        #[n(2)]
+        failure: Failure,
+    },
+    /// The signal was delivered.
+    #[n(39)]
+    ExternalWorkflowExecutionSignaled {
+        /// The signal.
+        #[n(0)]
+        seq: Seq,
+    },
 }

@@ -184,7 +184,7 @@ impl RunId {
 
     /// Wraps sixteen stored bytes.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 }
@@ -241,6 +241,20 @@ impl core::str::FromStr for RunId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Seq(#[n(0)] pub u32);
+
+impl Seq {
+    /// The number after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// For the number of a child's start: the number of its outcome.
+    #[must_use]
+    pub fn outcome(self) -> Self {
+        self.next()
+    }
+}
 
 impl fmt::Display for Seq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

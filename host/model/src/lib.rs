@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod activity;
 pub mod chain;
+pub mod child;
 pub mod codec;
 pub mod command;
 pub mod component;
@@ -27,6 +28,7 @@ pub mod update;
 
 pub use activity::{ActivityOptions, ActivityTask, Cancellation, Control, Paused, TaskState};
 pub use chain::{ChainOptions, Initiator, Link};
+pub use child::{ChildOptions, LetterKey, LetterKind};
 pub use command::Command;
 pub use component::{ComponentDescription, ComponentRecord};
 pub use event::{Event, EventKind};

@@ -67,6 +67,17 @@ pub const DETAILS_BYTES_MAX: usize = 20_000;
 /// pending activities; a fan-out of 10,000 must fit.
 pub const PENDING_OPERATIONS_MAX: u64 = 100_000;
 
+/// Most children that one run may wait for. Temporal: `limit.numPendingChildExecutions.error`.
+pub const PENDING_CHILDREN_MAX: u64 = 2_000;
+
+/// Most signals to other executions that one run may wait for. Temporal:
+/// `limit.numPendingSignals.error`.
+pub const PENDING_SIGNALS_MAX: u64 = 2_000;
+
+/// Most cancel requests to other executions that one run may wait for. Temporal:
+/// `limit.numPendingCancelRequests.error`.
+pub const PENDING_CANCELS_MAX: u64 = 2_000;
+
 /// Most commands of one activation.
 pub const ACTIVATION_COMMANDS_MAX: u64 = 200_000;
 

@@ -49,6 +49,51 @@ pub struct CallOptions {
     pub settings: Vec<(String, String)>,
 }
 
+/// A child to start, as the guest asked for it: borrowed, and with nothing filled in.
+#[derive(Debug, Clone, Copy)]
+pub struct ChildCall<'a> {
+    /// What to run.
+    pub workflow_type: &'a str,
+    /// The input's bytes.
+    pub input: &'a [u8],
+    /// The input's encoding; empty means `json/plain`.
+    pub encoding: &'a str,
+    /// How to run it.
+    pub options: &'a ChildCallOptions,
+}
+
+/// Child options as the guest gave them. Zero means the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChildCallOptions {
+    /// Limit over all runs.
+    pub execution_timeout: Millis,
+    /// Limit of one run.
+    pub run_timeout: Millis,
+    /// First retry interval.
+    pub initial_interval: Millis,
+    /// Growth of the retry interval in thousandths.
+    pub backoff_permille: u32,
+    /// Largest retry interval.
+    pub maximum_interval: Millis,
+    /// Attempts in total.
+    pub maximum_attempts: u32,
+    /// Everything else, by name.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Another execution, as the guest named it. Empty means: the sender's namespace, the current run.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetCall<'a> {
+    /// The tenant.
+    pub namespace: &'a str,
+    /// Its name.
+    pub workflow_id: &'a str,
+    /// One run of it.
+    pub run_id: &'a str,
+    /// True if it must be a child of the sender.
+    pub child_only: bool,
+}
+
 /// Facts about a run that its code may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
@@ -138,6 +183,35 @@ pub trait HostCalls: Send {
         update_id: &str,
         outcome: Result<Payload, Failure>,
     ) -> Result<(), Stop>;
+    /// `children.start`: the number of the start; the outcome has the next one.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn start_child(&mut self, call: ChildCall<'_>) -> Result<Seq, Stop>;
+
+    /// `children.cancel`, with either number of the child.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn cancel_child(&mut self, seq: Seq, reason: &str) -> Result<(), Stop>;
+
+    /// `executions.signal`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn signal_external(
+        &mut self,
+        target: TargetCall<'_>,
+        name: &str,
+        input: &[u8],
+        encoding: &str,
+    ) -> Result<Seq, Stop>;
+
+    /// `executions.request-cancel`.
+    ///
+    /// # Errors
+    /// [`Stop`] ends the activation.
+    fn cancel_external(&mut self, target: TargetCall<'_>, reason: &str) -> Result<Seq, Stop>;
 
     /// `memo.upsert`.
     ///

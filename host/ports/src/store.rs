@@ -8,7 +8,7 @@
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
     ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
-    Namespace, RunKey, Seq, Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    LetterKey, Namespace, RunKey, Seq, Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
 };
 
 /// Proof of ownership. A store counts them up; only the newest may write.
@@ -128,6 +128,10 @@ pub enum Write {
     PutReady(RunKey),
     /// Clears that mark.
     DeleteReady(RunKey),
+    /// Adds a letter to the outbox: a run owes another one a message.
+    PutLetter(LetterKey),
+    /// Removes a letter from the outbox.
+    DeleteLetter(LetterKey),
     /// Writes a component with its bytes.
     PutComponent {
         /// What is known about it.
@@ -290,6 +294,10 @@ pub trait Store: Send + Sync {
     /// Runs marked ready after `after` (exclusive), in order, at most `limit`.
     #[allow(clippy::missing_errors_doc, reason = "stated once above")]
     fn ready(&self, after: Option<RunKey>, limit: usize) -> Result<Vec<RunKey>, Error>;
+
+    /// Letters of the outbox after `after` (exclusive), by sender, number and kind, at most `limit`.
+    #[allow(clippy::missing_errors_doc, reason = "stated once above")]
+    fn letters(&self, after: Option<LetterKey>, limit: usize) -> Result<Vec<LetterKey>, Error>;
 
     /// Tasks waiting for a worker after `after` (exclusive), in order, at most `limit`.
     #[allow(clippy::missing_errors_doc, reason = "stated once above")]

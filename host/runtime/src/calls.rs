@@ -14,14 +14,18 @@ use steadfast_model::limits::{
     PENDING_OPERATIONS_MAX,
 };
 use steadfast_model::{
-    ActivityType, Event, EventKind, EventNumber, Failure, MarkerName, Millis, Payload, Seq,
-    TaskQueue, Timestamp, UpdateId, UpdateName,
+    ActivityType, Event, EventKind, EventNumber, Failure, MarkerName, Millis, Namespace, Payload,
+    Seq, TaskQueue, Timestamp, UpdateId, UpdateName,
 };
-use steadfast_ports::guest::{ActivityCall, CallOptions, Error, HostCalls, RunInfo, Stop};
+use steadfast_ports::guest::{
+    ActivityCall, CallOptions, ChildCall, Error, HostCalls, RunInfo, Stop, TargetCall,
+};
 
 use crate::activation::nondeterminism;
 use crate::recorded::Recorded;
 use crate::starting::fields_bytes;
+
+mod child;
 
 /// Most log lines of one activation; further ones are dropped and counted.
 const LOG_LINES_MAX: usize = 1000;
@@ -31,6 +35,7 @@ const LOG_LINES_MAX: usize = 1000;
 pub(crate) struct Calls {
     pub(crate) replay: Replay,
     info: RunInfo,
+    namespace: Namespace,
     task_queue: TaskQueue,
     /// True while what happens has happened before: log lines are dropped then.
     pub(crate) is_muted: bool,
@@ -63,6 +68,7 @@ impl Calls {
                 options: started.options.clone(),
                 link: started.link.clone(),
             },
+            namespace: started.namespace.clone(),
             task_queue: started.task_queue.clone(),
             is_muted: false,
             deliveries: VecDeque::new(),
@@ -120,8 +126,12 @@ impl Calls {
 
     /// Whether a cancellation is void may depend on an event far ahead.
     fn look_ahead_of_cancel(&mut self, seq: Seq) -> Result<(), Stop> {
+        self.look_ahead_until(|replay| replay.can_judge_cancel(seq))
+    }
+
+    fn look_ahead_until(&mut self, is_enough: impl Fn(&Replay) -> bool) -> Result<(), Stop> {
         self.look_ahead()?;
-        while !self.replay.can_judge_cancel(seq) {
+        while !is_enough(&self.replay) {
             match self.read_on() {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -241,14 +251,11 @@ impl Calls {
                 ACTIVATION_COMMANDS_MAX,
                 "commands in one activation",
             ),
-            (
-                pending,
-                PENDING_OPERATIONS_MAX,
-                "pending activities and timers",
-            ),
+            (pending, PENDING_OPERATIONS_MAX, "pending operations"),
             (events, HISTORY_EVENTS_MAX, "events in the history"),
         ];
-        for (count, limit, what) in limits {
+        let outside = self.replay.pending_outside(&command);
+        for (count, limit, what) in limits.into_iter().chain(outside) {
             if count >= limit {
                 return Err(Stop::Limit(format!(
                     "the run has {count} {what}; the limit is {limit}"
@@ -460,6 +467,28 @@ impl HostCalls for Calls {
 
     fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
         self.replay.is_continue_as_new_suggested(event)
+    }
+
+    fn start_child(&mut self, call: ChildCall<'_>) -> Result<Seq, Stop> {
+        self.start_child_call(call)
+    }
+
+    fn cancel_child(&mut self, seq: Seq, reason: &str) -> Result<(), Stop> {
+        self.cancel_child_call(seq, reason)
+    }
+
+    fn signal_external(
+        &mut self,
+        target: TargetCall<'_>,
+        name: &str,
+        input: &[u8],
+        encoding: &str,
+    ) -> Result<Seq, Stop> {
+        self.signal_call(target, name, input, encoding)
+    }
+
+    fn cancel_external(&mut self, target: TargetCall<'_>, reason: &str) -> Result<Seq, Stop> {
+        self.cancel_external_call(target, reason)
     }
 
     fn now(&mut self) -> Timestamp {

@@ -86,7 +86,10 @@ impl Handle {
                 .iter()
                 .filter_map(|(seq, pending)| match pending {
                     Pending::Timer { fire_at } => Some((seq.0, *fire_at)),
-                    Pending::Activity { .. } => None,
+                    Pending::Activity { .. }
+                    | Pending::Child
+                    | Pending::Signal
+                    | Pending::Cancel => None,
                 });
             let mut options = state.started.options;
             options.memo = state.memo;

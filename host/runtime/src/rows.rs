@@ -203,7 +203,8 @@ fn wanted(
     }
     match execution.state.pending.get(&seq) {
         Some(Pending::Timer { fire_at }) => OperationRows::of_timer(execution.run, seq, *fire_at),
-        Some(Pending::Activity { .. }) | None => OperationRows::default(),
+        Some(Pending::Activity { .. } | Pending::Child | Pending::Signal | Pending::Cancel)
+        | None => OperationRows::default(),
     }
 }
 

@@ -156,7 +156,8 @@ pub(crate) fn is_for_code(request: &Request) -> bool {
         | Request::CompleteActivity { .. }
         | Request::FailActivity { .. }
         | Request::ReportActivity { .. }
-        | Request::OperateActivities { .. } => true,
+        | Request::OperateActivities { .. }
+        | Request::Answer(_) => true,
         Request::Terminate { .. }
         | Request::RunDue { .. }
         | Request::ClaimActivity { .. }

@@ -24,7 +24,7 @@ use steadfast_model::{
     ChainOptions, ComponentDigest, Event, EventKind, EventNumber, Failure, Link, Millis, Payload,
     RunId, Seq, Timestamp,
 };
-use steadfast_ports::guest::{ActivityCall, RunInfo, Stop};
+use steadfast_ports::guest::{ActivityCall, ChildCall, RunInfo, Stop, TargetCall};
 use steadfast_ports::{Guests, HostCalls};
 use steadfast_sandbox::{Options, Sandbox};
 
@@ -92,6 +92,27 @@ impl HostCalls for Replay {
         event.0 >= 10
     }
 
+    fn start_child(&mut self, _call: ChildCall<'_>) -> Result<Seq, Stop> {
+        self.next += 2;
+        Ok(Seq(self.next - 2))
+    }
+    fn cancel_child(&mut self, _seq: Seq, _reason: &str) -> Result<(), Stop> {
+        Ok(())
+    }
+    fn signal_external(
+        &mut self,
+        _target: TargetCall<'_>,
+        _name: &str,
+        _input: &[u8],
+        _encoding: &str,
+    ) -> Result<Seq, Stop> {
+        self.next += 1;
+        Ok(Seq(self.next - 1))
+    }
+    fn cancel_external(&mut self, _target: TargetCall<'_>, _reason: &str) -> Result<Seq, Stop> {
+        self.next += 1;
+        Ok(Seq(self.next - 1))
+    }
     fn now(&mut self) -> Timestamp {
         Timestamp(1)
     }

@@ -57,7 +57,34 @@ impl Mailbox {
             | EventKind::ActivityTaskCanceled { seq, failure } => {
                 self.resolve(seq.0, number, Err(failure.clone()));
             }
-            EventKind::TimerFired { seq } => self.resolve(seq.0, number, Ok(Payload::default())),
+            EventKind::TimerFired { seq }
+            | EventKind::ExternalWorkflowExecutionSignaled { seq }
+            | EventKind::ExternalWorkflowExecutionCancelRequested {
+                seq,
+                of_child: false,
+            } => self.resolve(seq.0, number, Ok(Payload::default())),
+            EventKind::SignalExternalWorkflowExecutionFailed { seq, failure, .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed {
+                seq,
+                failure,
+                of_child: false,
+                ..
+            }
+            | EventKind::StartChildWorkflowExecutionFailed { seq, failure, .. } => {
+                self.resolve(seq.0, number, Err(failure.clone()));
+            }
+            EventKind::ChildWorkflowExecutionStarted { seq, run_id } => {
+                self.resolve(seq.0, number, Ok(json_text(&run_id.to_string())));
+            }
+            EventKind::ChildWorkflowExecutionCompleted { seq, result } => {
+                self.resolve(seq.outcome().0, number, Ok(result.clone()));
+            }
+            EventKind::ChildWorkflowExecutionFailed { seq, failure }
+            | EventKind::ChildWorkflowExecutionCanceled { seq, failure, .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { seq, failure }
+            | EventKind::ChildWorkflowExecutionTerminated { seq, failure } => {
+                self.resolve(seq.outcome().0, number, Err(failure.clone()));
+            }
             EventKind::WorkflowExecutionSignaled { name, input, .. } => {
                 self.signal(name.as_str(), number, input.clone());
             }
@@ -79,6 +106,11 @@ impl Mailbox {
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
             | EventKind::TimerCanceled { .. }
+            | EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. }
             | EventKind::MarkerRecorded { .. } => {}
         }
     }

@@ -90,7 +90,7 @@ fn settings_are_bounded() {
     };
     let (result, _) = started(&guest);
     let text = result.expect_err("too many").to_string();
-    assert_eq!(text, "an activity has 257 settings; the limit is 256");
+    assert_eq!(text, "a call has 257 settings; the limit is 256");
 }
 
 #[test]

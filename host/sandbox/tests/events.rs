@@ -9,9 +9,11 @@
 mod common;
 
 use common::{Guestlet, Recorder, completed, event, instance, sandbox, start, taken};
+use steadfast_model::child::FailedCause;
 use steadfast_model::command::Step;
 use steadfast_model::{
-    EventKind, Failure, FailureKind, Frame, Millis, Payload, RequestId, RetryState, Seq, SignalName,
+    EventKind, Failure, FailureKind, Frame, Millis, Payload, RequestId, RetryState, RunId, Seq,
+    SignalName,
 };
 
 /// A guest whose `resume` completes with the bytes of the first event as it sees them.
@@ -56,6 +58,36 @@ fn endings(seq: Seq) -> Vec<(EventKind, u8)> {
         (timed_out, 1),
         (canceled, 1),
         (EventKind::TimerFired { seq }, 0),
+        (EventKind::ExternalWorkflowExecutionSignaled { seq }, 0),
+        (
+            EventKind::SignalExternalWorkflowExecutionFailed {
+                seq,
+                cause: FailedCause::ExternalWorkflowExecutionNotFound,
+                failure: failure(),
+            },
+            1,
+        ),
+        (
+            EventKind::ExternalWorkflowExecutionCancelRequested {
+                seq,
+                of_child: false,
+            },
+            0,
+        ),
+        (
+            EventKind::ChildWorkflowExecutionCompleted {
+                seq: Seq(seq.0 - 1),
+                result: Payload::json("1"),
+            },
+            0,
+        ),
+        (
+            EventKind::ChildWorkflowExecutionTerminated {
+                seq: Seq(seq.0 - 1),
+                failure: failure(),
+            },
+            1,
+        ),
     ]
 }
 
@@ -88,6 +120,18 @@ fn resolved_operations_have_their_number_and_outcome() {
         assert_eq!(word(&bytes, 20), 70_000, "{name}: operation");
         assert_eq!(bytes[24], outcome, "{name}: outcome");
     }
+}
+
+#[test]
+fn a_started_child_gives_its_run_as_json() {
+    let run_id = RunId::from_bytes([7; 16]);
+    let bytes = mirrored(EventKind::ChildWorkflowExecutionStarted {
+        seq: Seq(3),
+        run_id,
+    });
+    assert_eq!((bytes[16], word(&bytes, 20), bytes[24]), (0, 3, 0));
+    let length = u32::try_from(run_id.to_string().len() + 2).expect("short");
+    assert_eq!(word(&bytes, 40), length, "a run id in quotes");
 }
 
 #[test]
@@ -171,6 +215,7 @@ fn failures_keep_every_field_on_the_way_in_and_out() {
         FailureKind::Terminated,
         FailureKind::Server,
         FailureKind::Activity,
+        FailureKind::ChildWorkflow,
     ];
     let frames = kinds.map(|kind| Frame {
         kind,

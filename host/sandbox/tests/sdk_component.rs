@@ -60,6 +60,10 @@ fn drive(guest: &mut dyn Guest, workflow: &str, input: &str) -> Trace {
             Call::StartTimer(_) => EventKind::TimerFired { seq },
             other @ (Call::CancelActivity(_)
             | Call::CancelTimer(_)
+            | Call::StartChild { .. }
+            | Call::CancelChild(..)
+            | Call::SignalExternal { .. }
+            | Call::CancelExternal(..)
             | Call::Patched(_)
             | Call::DeprecatePatch(_)
             | Call::SideEffect(..)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use steadfast_model::RunKey;
 
-use crate::key::{ActivityBytes, EventBytes, RunBytes, TimerBytes};
+use crate::key::{ActivityBytes, EventBytes, LetterBytes, RunBytes, TimerBytes};
 use crate::op::{ExecutionRow, Op};
 use crate::{key, op::Encoded};
 
@@ -39,6 +39,8 @@ pub(crate) struct Group {
     pub(crate) tasks: BTreeMap<Vec<u8>, bool>,
     /// Ready marks.
     pub(crate) ready: BTreeMap<RunBytes, bool>,
+    /// Letters.
+    pub(crate) letters: BTreeMap<LetterBytes, bool>,
     /// Components.
     pub(crate) components: BTreeMap<[u8; 32], ComponentRow>,
     /// Routes.
@@ -90,6 +92,9 @@ impl Group {
             Op::Ready { key, put } => {
                 self.ready.insert(key, put);
             }
+            Op::Letter { key, put } => {
+                self.letters.insert(key, put);
+            }
             Op::Component {
                 digest,
                 record,
@@ -115,6 +120,7 @@ impl Group {
             timers,
             tasks,
             ready,
+            letters,
             components,
             routes,
             fence,
@@ -127,6 +133,7 @@ impl Group {
             && timers.is_empty()
             && tasks.is_empty()
             && ready.is_empty()
+            && letters.is_empty()
             && components.is_empty()
             && routes.is_empty()
             && fence.is_none()

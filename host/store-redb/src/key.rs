@@ -4,7 +4,9 @@
 //! A name inside a key ends with `00 01`, and a zero byte within it is written `00 ff`: a name
 //! that is a prefix of another sorts first, whatever follows it in the key.
 
-use steadfast_model::{EventNumber, Namespace, RunKey, Seq, TaskQueue, Timestamp};
+use steadfast_model::{
+    EventNumber, LetterKey, LetterKind, Namespace, RunKey, Seq, TaskQueue, Timestamp,
+};
 use steadfast_model::{WorkflowId, WorkflowType};
 use steadfast_ports::store::{TaskKey, TimerKey, TimerKind};
 
@@ -16,6 +18,8 @@ pub(crate) type EventBytes = [u8; 16];
 pub(crate) type ActivityBytes = [u8; 12];
 /// Key of a due time: due, run, kind, seq.
 pub(crate) type TimerBytes = [u8; 21];
+/// Key of a letter: run, seq, kind.
+pub(crate) type LetterBytes = [u8; 13];
 /// Key of a piece of a component: digest, index.
 pub(crate) type PieceBytes = [u8; 36];
 
@@ -74,6 +78,24 @@ pub(crate) fn read_timer(key: &TimerBytes) -> Option<TimerKey> {
         run: RunKey(number(key, 8)),
         kind: TimerKind::from_byte(key.get(16).copied()?)?,
         seq: Seq(short(key, 17)),
+    })
+}
+
+/// Key of a letter.
+pub(crate) fn letter(letter: &LetterKey) -> LetterBytes {
+    let mut key = [0; 13];
+    put(&mut key, 0, &letter.run.0.to_be_bytes());
+    put(&mut key, 8, &letter.seq.0.to_be_bytes());
+    put(&mut key, 12, &[letter.kind.to_byte()]);
+    key
+}
+
+/// Reads a letter back; `None` when the kind is unknown.
+pub(crate) fn read_letter(key: &LetterBytes) -> Option<LetterKey> {
+    Some(LetterKey {
+        run: RunKey(number(key, 0)),
+        seq: Seq(short(key, 8)),
+        kind: LetterKind::from_byte(key.get(12).copied()?)?,
     })
 }
 
@@ -255,11 +277,31 @@ mod tests {
     }
 
     #[test]
+    fn bytes_of_letters_sort_as_the_letters_do_and_read_back() {
+        let mut letters = Vec::new();
+        for run in [0, 1, 256, u64::MAX] {
+            for seq in [0, 1, 256, u32::MAX] {
+                for kind in (1..=6).filter_map(LetterKind::from_byte) {
+                    let (run, seq) = (RunKey(run), Seq(seq));
+                    letters.push(LetterKey { run, seq, kind });
+                }
+            }
+        }
+        letters.sort();
+        let keys: Vec<LetterBytes> = letters.iter().map(letter).collect();
+        assert!(keys.is_sorted());
+        for (letter, key) in letters.iter().zip(&keys) {
+            assert_eq!(read_letter(key).as_ref(), Some(letter));
+        }
+    }
+
+    #[test]
     fn malformed_keys_read_as_nothing() {
         for bytes in [&[][..], &[0], &[0, 2], b"a", b"a\0\x01", b"\xff\0\x01"] {
             assert_eq!(read_task(bytes), None);
         }
         assert_eq!(read_by_id(&[1, 2]), None);
         assert_eq!(read_timer(&[9; 21]), None);
+        assert_eq!(read_letter(&[9; 13]), None);
     }
 }

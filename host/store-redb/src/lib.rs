@@ -30,7 +30,7 @@ use redb::StorageBackend;
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
     ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
-    Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
+    LetterKey, Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
 };
 use steadfast_ports::Store;
 use steadfast_ports::store::{Batch, Done, Error, FencingToken, ListQuery, TaskKey, TimerKey};
@@ -211,6 +211,10 @@ impl Store for RedbStore {
 
     fn ready(&self, after: Option<RunKey>, limit: usize) -> Result<Vec<RunKey>, Error> {
         self.read(|snapshot| snapshot.ready(after, limit))
+    }
+
+    fn letters(&self, after: Option<LetterKey>, limit: usize) -> Result<Vec<LetterKey>, Error> {
+        self.read(|snapshot| snapshot.letters(after, limit))
     }
 
     fn tasks(&self, after: Option<&TaskKey>, limit: usize) -> Result<Vec<TaskKey>, Error> {

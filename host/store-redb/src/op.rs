@@ -5,7 +5,7 @@ use steadfast_model::codec;
 use steadfast_model::{ComponentRecord, EventNumber, ExecutionRecord, RunKey, Status};
 use steadfast_ports::store::{Batch, FencingToken, Write};
 
-use crate::key::{self, ActivityBytes, RunBytes, TimerBytes};
+use crate::key::{self, ActivityBytes, LetterBytes, RunBytes, TimerBytes};
 
 /// Flag of an execution's row: the run is open.
 pub(crate) const FLAG_OPEN: u8 = 1;
@@ -77,6 +77,8 @@ pub(crate) enum Op {
     Task { key: Vec<u8>, put: bool },
     /// A ready mark, or its removal.
     Ready { key: RunBytes, put: bool },
+    /// A letter, or its removal.
+    Letter { key: LetterBytes, put: bool },
     /// A component.
     Component {
         digest: [u8; 32],
@@ -185,6 +187,14 @@ fn encode_write(write: Write) -> Op {
             key: key::run(run),
             put: false,
         },
+        Write::PutLetter(letter) => Op::Letter {
+            key: key::letter(&letter),
+            put: true,
+        },
+        Write::DeleteLetter(letter) => Op::Letter {
+            key: key::letter(&letter),
+            put: false,
+        },
         Write::PutComponent { record, bytes } => component(&record, bytes),
         Write::PutRoute {
             namespace,
@@ -212,6 +222,6 @@ fn value_bytes(op: &Op) -> usize {
         Op::Activity { value, .. } | Op::Update { value, .. } => value.as_ref().map_or(0, Vec::len),
         Op::Task { key, .. } | Op::Route { key, .. } | Op::Claim { key, .. } => key.len(),
         Op::Component { record, bytes, .. } => record.len() + bytes.len(),
-        Op::Timer { .. } | Op::Ready { .. } => 0,
+        Op::Timer { .. } | Op::Ready { .. } | Op::Letter { .. } => 0,
     }
 }

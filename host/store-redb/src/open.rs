@@ -145,6 +145,7 @@ fn make_tables(redb: &WriteTransaction) -> Result<(), Error> {
     redb.open_table(schema::TIMERS).map_err(fault)?;
     redb.open_table(schema::TASKS).map_err(fault)?;
     redb.open_table(schema::READY).map_err(fault)?;
+    redb.open_table(schema::OUTBOX).map_err(fault)?;
     redb.open_table(schema::COMPONENTS).map_err(fault)?;
     redb.open_table(schema::PIECES).map_err(fault)?;
     redb.open_table(schema::ROUTES).map_err(fault)?;

@@ -11,13 +11,13 @@ use redb::{Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable}
 use redb::{TableDefinition, Value};
 use steadfast_model::codec::{self, Chunk};
 use steadfast_model::{
-    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber,
+    ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
+    LetterKey, RunKey, Seq, Timestamp,
 };
-use steadfast_model::{ExecutionRecord, RunKey, Seq, Timestamp};
 use steadfast_ports::store::{Error, TaskKey, TimerKey};
 
 use crate::fault::{corrupt, fault, undecodable};
-use crate::key::{self, ActivityBytes, EventBytes, PieceBytes, RunBytes, TimerBytes};
+use crate::key::{self, ActivityBytes, EventBytes, LetterBytes, PieceBytes, RunBytes, TimerBytes};
 use crate::open::Open;
 use crate::schema;
 
@@ -242,6 +242,27 @@ impl Snapshot {
         rows.take(limit)
             .map(|row| Ok(RunKey(u64::from_be_bytes(*row.map_err(fault)?.0.value()))))
             .collect()
+    }
+
+    pub(crate) fn letters(
+        &self,
+        after: Option<LetterKey>,
+        limit: usize,
+    ) -> Result<Vec<LetterKey>, Error> {
+        let start = after.map_or([0; 13], |after| key::letter(&after));
+        let table = self.open(schema::OUTBOX)?;
+        let rows = table.range::<&LetterBytes>(&start..).map_err(fault)?;
+        rows.map(|row| {
+            let (key, _) = row.map_err(fault)?;
+            key::read_letter(key.value()).ok_or_else(|| corrupt("a letter of unknown kind"))
+        })
+        .filter(|letter| {
+            letter
+                .as_ref()
+                .map_or(true, |letter| Some(*letter) != after)
+        })
+        .take(limit)
+        .collect()
     }
 
     pub(crate) fn tasks(

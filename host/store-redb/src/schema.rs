@@ -2,7 +2,7 @@
 
 use redb::TableDefinition;
 
-use crate::key::{ActivityBytes, EventBytes, PieceBytes, RunBytes, TimerBytes};
+use crate::key::{ActivityBytes, EventBytes, LetterBytes, PieceBytes, RunBytes, TimerBytes};
 
 /// The format that this build writes and the newest that it reads. An older format is upgraded
 /// when the store is opened; there is none yet.
@@ -40,6 +40,8 @@ pub(crate) const TIMERS: TableDefinition<'_, &TimerBytes, ()> = TableDefinition:
 pub(crate) const TASKS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("tasks");
 /// Runs that are owed an activation.
 pub(crate) const READY: TableDefinition<'_, &RunBytes, ()> = TableDefinition::new("ready");
+/// Messages that runs owe each other.
+pub(crate) const OUTBOX: TableDefinition<'_, &LetterBytes, ()> = TableDefinition::new("outbox");
 /// Digest: what is known about a component.
 pub(crate) const COMPONENTS: TableDefinition<'_, &[u8; 32], &[u8]> =
     TableDefinition::new("components");
@@ -50,7 +52,7 @@ pub(crate) const PIECES: TableDefinition<'_, &PieceBytes, &[u8]> =
 pub(crate) const ROUTES: TableDefinition<'_, &[u8], &[u8; 32]> = TableDefinition::new("routes");
 
 /// How many tables there are.
-pub(crate) const TABLES: usize = 15;
+pub(crate) const TABLES: usize = 16;
 
 /// Bytes per stored piece of a component: a piece with its key fits a page of 1 MiB, where one
 /// value of up to 64 MiB would take a page of the next power of two.

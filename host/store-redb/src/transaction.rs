@@ -65,6 +65,7 @@ impl<'t> Transaction<'t> {
                 | Op::Timer { .. }
                 | Op::Task { .. }
                 | Op::Ready { .. }
+                | Op::Letter { .. }
                 | Op::Component { .. }
                 | Op::Route { .. } => None,
             };
@@ -183,6 +184,7 @@ impl<'t> Transaction<'t> {
         self.write_values(schema::UPDATES, &group.updates)?;
         self.write_marks(schema::TIMERS, &group.timers)?;
         self.write_marks(schema::READY, &group.ready)?;
+        self.write_marks(schema::OUTBOX, &group.letters)?;
         self.write_tasks(&group.tasks)?;
         self.write_components(&group.components)?;
         if !group.routes.is_empty() {

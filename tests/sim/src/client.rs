@@ -213,6 +213,7 @@ impl World {
             attempt: 1,
             options: ChainOptions::default(),
             link: Link::default(),
+            parent: None,
         };
         let record = record(run, &started, now);
         let reply = self.client.id();

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::wire::{
-    ActivityOptions, ChainOptions, Failure, Link, Payload, RetryState, Time, TimeoutScope, present,
+    ActivityOptions, ChainOptions, ChildCancellation, ChildOptions, ExternalTarget, FailedCause,
+    Failure, Link, Parent, Payload, RetryState, Time, TimeoutScope, is_false, present,
 };
 
 /// A page of a history.
@@ -71,6 +72,35 @@ pub enum EventType {
     WorkflowExecutionUpdateCompleted,
     /// The run was ended from outside: `reason`, `identity`.
     WorkflowExecutionTerminated,
+    /// The workflow asked another execution, or its child, to cancel itself: `seq`, `target`, `reason`,
+    /// and for a child `cancellation_type`.
+    RequestCancelExternalWorkflowExecutionInitiated,
+    /// The request could not be delivered: `seq`, `cause`, `failure`, `of_child`.
+    RequestCancelExternalWorkflowExecutionFailed,
+    /// The request was delivered: `seq`, `of_child`.
+    ExternalWorkflowExecutionCancelRequested,
+    /// A child is to be started: `seq`, `workflow_type`, `input`, `child_options`.
+    StartChildWorkflowExecutionInitiated,
+    /// It could not be: `seq`, `cause`, `failure`.
+    StartChildWorkflowExecutionFailed,
+    /// It was: `seq`, `run_id`.
+    ChildWorkflowExecutionStarted,
+    /// It returned: `seq`, `result`.
+    ChildWorkflowExecutionCompleted,
+    /// It failed for good: `seq`, `failure`.
+    ChildWorkflowExecutionFailed,
+    /// It was cancelled: `seq`, `failure`, and `is_left` if the workflow only stopped waiting for it.
+    ChildWorkflowExecutionCanceled,
+    /// It ran out of time: `seq`, `failure`.
+    ChildWorkflowExecutionTimedOut,
+    /// It was ended from outside: `seq`, `failure`.
+    ChildWorkflowExecutionTerminated,
+    /// Another execution is to be signalled: `seq`, `target`, `name`, `input`.
+    SignalExternalWorkflowExecutionInitiated,
+    /// The signal could not be delivered: `seq`, `cause`, `failure`.
+    SignalExternalWorkflowExecutionFailed,
+    /// The signal was delivered: `seq`.
+    ExternalWorkflowExecutionSignaled,
 }
 
 /// What a marker records.
@@ -207,6 +237,27 @@ pub struct Event {
     /// The request that caused the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// Who started the run as a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// How the child is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_options: Option<ChildOptions>,
+    /// Which execution the message is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<ExternalTarget>,
+    /// Why the message was not delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<FailedCause>,
+    /// What cancelling the child means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancellation_type: Option<ChildCancellation>,
+    /// True if the cancel request was for a child.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_child: bool,
+    /// True if the workflow only stopped waiting: the child may go on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_left: bool,
 }
 
 impl Event {
@@ -249,6 +300,13 @@ impl Event {
             not_before: None,
             memo: None,
             request_id: None,
+            parent: None,
+            child_options: None,
+            target: None,
+            cause: None,
+            cancellation_type: None,
+            of_child: false,
+            is_left: false,
         }
     }
 }

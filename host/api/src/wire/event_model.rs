@@ -6,7 +6,8 @@ use steadfast_model::{EventKind, EventNumber, Millis, Seq};
 
 use crate::wire::chain::{fields_from_model, fields_to_model};
 use crate::wire::{
-    ActivityOptions, ChainOptions, Event, EventType, Failure, Invalid, Link, MarkerKind, Payload,
+    ActivityOptions, ChainOptions, Event, EventType, Failure, Invalid, Link, MarkerKind, Parent,
+    Payload,
 };
 
 impl Event {
@@ -108,6 +109,22 @@ impl Event {
             | EventKind::ActivityTaskFailed { .. }
             | EventKind::ActivityTaskTimedOut { .. }
             | EventKind::ActivityTaskCanceled { .. }) => self.fill_activity(activity),
+            child @ (EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::StartChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionStarted { .. }
+            | EventKind::ChildWorkflowExecutionCompleted { .. }
+            | EventKind::ChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionCanceled { .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { .. }
+            | EventKind::ChildWorkflowExecutionTerminated { .. }) => self.fill_child(child),
+            message @ (EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionSignaled { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. }) => {
+                self.fill_message(message);
+            }
         }
     }
 
@@ -125,6 +142,7 @@ impl Event {
         self.request_id = Some(started.request_id.to_string());
         self.identity = Some(started.identity);
         self.attempt = Some(started.attempt);
+        self.parent = started.parent.as_deref().map(Parent::from_model);
         self.chain = (started.options != model::ChainOptions::default())
             .then(|| ChainOptions::from_model(started.options));
         self.link =
@@ -319,6 +337,20 @@ impl Event {
                 seq: self.seq()?,
                 failure: self.failure()?,
             },
+            EventType::RequestCancelExternalWorkflowExecutionInitiated
+            | EventType::RequestCancelExternalWorkflowExecutionFailed
+            | EventType::ExternalWorkflowExecutionCancelRequested
+            | EventType::StartChildWorkflowExecutionInitiated
+            | EventType::StartChildWorkflowExecutionFailed
+            | EventType::ChildWorkflowExecutionStarted
+            | EventType::ChildWorkflowExecutionCompleted
+            | EventType::ChildWorkflowExecutionFailed
+            | EventType::ChildWorkflowExecutionCanceled
+            | EventType::ChildWorkflowExecutionTimedOut
+            | EventType::ChildWorkflowExecutionTerminated
+            | EventType::SignalExternalWorkflowExecutionInitiated
+            | EventType::SignalExternalWorkflowExecutionFailed
+            | EventType::ExternalWorkflowExecutionSignaled => self.outside()?,
         };
         Ok(model::Event {
             number: EventNumber(self.number),
@@ -349,6 +381,11 @@ impl Event {
                 Some(link) => link.to_model()?,
                 None => model::Link::default(),
             },
+            parent: self
+                .parent
+                .as_ref()
+                .map(|parent| parent.to_model().map(Box::new))
+                .transpose()?,
         })
     }
 
@@ -406,18 +443,18 @@ impl Event {
         })
     }
 
-    fn seq(&self) -> Result<Seq, Invalid> {
+    pub(super) fn seq(&self) -> Result<Seq, Invalid> {
         given("seq", self.seq).map(Seq)
     }
 
-    fn input(&self) -> Result<model::Payload, Invalid> {
+    pub(super) fn input(&self) -> Result<model::Payload, Invalid> {
         self.input
             .as_ref()
             .ok_or_else(|| missing("input"))?
             .to_model()
     }
 
-    fn result(&self) -> Result<model::Payload, Invalid> {
+    pub(super) fn result(&self) -> Result<model::Payload, Invalid> {
         self.result
             .as_ref()
             .ok_or_else(|| missing("result"))?
@@ -434,7 +471,7 @@ impl Event {
         Ok(UpdateOutcome::Success { result })
     }
 
-    fn failure(&self) -> Result<model::Failure, Invalid> {
+    pub(super) fn failure(&self) -> Result<model::Failure, Invalid> {
         self.failure
             .as_ref()
             .ok_or_else(|| missing("failure"))?
@@ -442,11 +479,11 @@ impl Event {
     }
 }
 
-fn missing(field: &'static str) -> Invalid {
+pub(super) fn missing(field: &'static str) -> Invalid {
     Invalid::new(field, "missing")
 }
 
-fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
+pub(super) fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
     value.ok_or_else(|| missing(field))
 }
 
@@ -454,7 +491,7 @@ fn given<T>(field: &'static str, value: Option<T>) -> Result<T, Invalid> {
     clippy::ref_option,
     reason = "called with fields, which stay where they are"
 )]
-fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> {
+pub(super) fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> {
     value.clone().ok_or_else(|| missing(field))
 }
 
@@ -462,7 +499,7 @@ fn text(field: &'static str, value: &Option<String>) -> Result<String, Invalid> 
     clippy::ref_option,
     reason = "called with fields, which stay where they are"
 )]
-fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
+pub(super) fn name<T: std::str::FromStr<Err = model::id::Invalid>>(
     field: &'static str,
     value: &Option<String>,
 ) -> Result<T, Invalid> {
@@ -523,5 +560,43 @@ fn event_type(kind: &EventKind) -> EventType {
             EventType::WorkflowExecutionUpdateCompleted
         }
         EventKind::WorkflowExecutionTerminated { .. } => EventType::WorkflowExecutionTerminated,
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. } => {
+            EventType::RequestCancelExternalWorkflowExecutionInitiated
+        }
+        EventKind::RequestCancelExternalWorkflowExecutionFailed { .. } => {
+            EventType::RequestCancelExternalWorkflowExecutionFailed
+        }
+        EventKind::ExternalWorkflowExecutionCancelRequested { .. } => {
+            EventType::ExternalWorkflowExecutionCancelRequested
+        }
+        EventKind::StartChildWorkflowExecutionInitiated { .. } => {
+            EventType::StartChildWorkflowExecutionInitiated
+        }
+        EventKind::StartChildWorkflowExecutionFailed { .. } => {
+            EventType::StartChildWorkflowExecutionFailed
+        }
+        EventKind::ChildWorkflowExecutionStarted { .. } => EventType::ChildWorkflowExecutionStarted,
+        EventKind::ChildWorkflowExecutionCompleted { .. } => {
+            EventType::ChildWorkflowExecutionCompleted
+        }
+        EventKind::ChildWorkflowExecutionFailed { .. } => EventType::ChildWorkflowExecutionFailed,
+        EventKind::ChildWorkflowExecutionCanceled { .. } => {
+            EventType::ChildWorkflowExecutionCanceled
+        }
+        EventKind::ChildWorkflowExecutionTimedOut { .. } => {
+            EventType::ChildWorkflowExecutionTimedOut
+        }
+        EventKind::ChildWorkflowExecutionTerminated { .. } => {
+            EventType::ChildWorkflowExecutionTerminated
+        }
+        EventKind::SignalExternalWorkflowExecutionInitiated { .. } => {
+            EventType::SignalExternalWorkflowExecutionInitiated
+        }
+        EventKind::SignalExternalWorkflowExecutionFailed { .. } => {
+            EventType::SignalExternalWorkflowExecutionFailed
+        }
+        EventKind::ExternalWorkflowExecutionSignaled { .. } => {
+            EventType::ExternalWorkflowExecutionSignaled
+        }
     }
 }

@@ -11,11 +11,14 @@ use steadfast_model::{
     UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 
-fn name() -> impl Strategy<Value = String> {
+#[path = "wire_child.rs"]
+mod child;
+
+pub(crate) fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z/%. ]{1,20}", "\\PC{1,20}"]
 }
 
-fn payload() -> impl Strategy<Value = Payload> {
+pub(crate) fn payload() -> impl Strategy<Value = Payload> {
     let json = prop_oneof![
         Just("null".to_owned()),
         Just(" 1".to_owned()),
@@ -36,7 +39,7 @@ fn payload() -> impl Strategy<Value = Payload> {
     ]
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+pub(crate) fn failure() -> impl Strategy<Value = Failure> {
     let kind = prop::sample::select(FailureKind::ALL.to_vec());
     let texts = (".*", ".*", ".*");
     let attributes = prop::collection::vec((".*", ".*"), 0..3);
@@ -60,20 +63,24 @@ fn retry_state() -> impl Strategy<Value = RetryState> {
     prop::sample::select(RetryState::ALL.to_vec())
 }
 
-fn options() -> impl Strategy<Value = ActivityOptions> {
-    let limit = || prop::option::of(any::<u64>().prop_map(Millis));
+pub(crate) fn retry() -> impl Strategy<Value = RetryPolicy> {
     let retry = (
         any::<[u64; 2]>(),
         any::<[u32; 2]>(),
         prop::collection::vec(name(), 0..3),
     );
-    let retry = retry.prop_map(|(ms, numbers, non_retryable_codes)| RetryPolicy {
+    retry.prop_map(|(ms, numbers, non_retryable_codes)| RetryPolicy {
         initial_interval: Millis(ms[0]),
         maximum_interval: Millis(ms[1]),
         backoff_permille: numbers[0],
         maximum_attempts: numbers[1],
         non_retryable_codes,
-    });
+    })
+}
+
+fn options() -> impl Strategy<Value = ActivityOptions> {
+    let limit = || prop::option::of(any::<u64>().prop_map(Millis));
+    let retry = retry();
     let texts = (name(), ".*", ".*");
     (texts, limit(), limit(), any::<u64>(), limit(), retry).prop_map(
         |(texts, schedule_to_close, schedule_to_start, close, heartbeat, retry)| ActivityOptions {
@@ -145,8 +152,9 @@ fn chain() -> impl Strategy<Value = (ChainOptions, Link)> {
 fn started() -> impl Strategy<Value = EventKind> {
     let names = (name(), name(), name(), name(), name());
     let bytes = (any::<[u8; 32]>(), any::<[u8; 32]>(), any::<[u8; 8]>());
-    (names, bytes, payload(), any::<u32>(), ".*", chain()).prop_map(
-        |(names, bytes, input, attempt, identity, (options, link))| {
+    let family = (chain(), prop::option::of(child::parent()));
+    (names, bytes, payload(), any::<u32>(), ".*", family).prop_map(
+        |(names, bytes, input, attempt, identity, ((options, link), parent))| {
             EventKind::WorkflowExecutionStarted {
                 started: Box::new(Started {
                     namespace: Namespace::new(names.0).expect("a name"),
@@ -162,6 +170,7 @@ fn started() -> impl Strategy<Value = EventKind> {
                     attempt,
                     options,
                     link,
+                    parent: parent.map(Box::new),
                 }),
             }
         },
@@ -332,7 +341,7 @@ proptest! {
 
     #[test]
     fn events_read_back_equal(
-        kind in prop_oneof![execution_event(), command_event()],
+        kind in prop_oneof![execution_event(), command_event(), child::event()],
         number in any::<u64>(),
         time in any::<u64>(),
     ) {
@@ -354,13 +363,13 @@ fn every_kind_of_event_is_drawn() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
-    let strategy = prop_oneof![execution_event(), command_event()];
+    let strategy = prop_oneof![execution_event(), command_event(), child::event()];
     let mut names = std::collections::BTreeSet::new();
-    for _ in 0..400 {
+    for _ in 0..1000 {
         let tree = strategy.new_tree(&mut runner).expect("a value");
         names.insert(tree.current().name());
     }
-    assert_eq!(names.len(), 21, "{names:?}");
+    assert_eq!(names.len(), 35, "{names:?}");
 }
 
 #[test]

@@ -11,6 +11,8 @@
     reason = "test code"
 )]
 
+pub mod outside;
+
 use steadfast_engine::decide::{Execution, Issued};
 use steadfast_engine::operate::{Operation, Report, Which};
 use steadfast_engine::state::Pending;
@@ -35,7 +37,23 @@ pub struct World {
 impl World {
     /// A run that begins at `at`.
     pub fn begin(at: u64) -> Self {
-        let event = start(started(), Timestamp(at));
+        Self::begin_with(started(), at)
+    }
+
+    /// A child that begins at `at`.
+    pub fn begin_as_child(at: u64) -> Self {
+        let parent = Some(Box::new(outside::parent()));
+        Self::begin_with(
+            Started {
+                parent,
+                ..started()
+            },
+            at,
+        )
+    }
+
+    fn begin_with(started: Started, at: u64) -> Self {
+        let event = start(started, Timestamp(at));
         let execution = decide::begin(RunKey(1), &event).expect("a first event");
         let world = Self {
             execution,
@@ -137,6 +155,7 @@ pub fn started() -> Started {
         attempt: 1,
         options: ChainOptions::default(),
         link: Link::default(),
+        parent: None,
     }
 }
 

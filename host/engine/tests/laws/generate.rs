@@ -155,7 +155,7 @@ fn timers(world: &World) -> Vec<(Seq, Timestamp)> {
     pending
         .filter_map(|(seq, pending)| match pending {
             Pending::Timer { fire_at } => Some((*seq, *fire_at)),
-            Pending::Activity { .. } => None,
+            Pending::Activity { .. } | Pending::Child | Pending::Signal | Pending::Cancel => None,
         })
         .collect()
 }

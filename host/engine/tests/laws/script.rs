@@ -116,6 +116,7 @@ fn once(request: &Request, again: Result<Decision, Rejection>) {
         Request::DeferActivity { .. }
         | Request::ReportActivity { .. }
         | Request::OperateActivities { .. } => {}
+        Request::Answer(_) => assert_eq!(again, Ok(Decision::default()), "answered twice"),
         Request::Terminate { .. } => panic!("open after a termination"),
         Request::ActivityDue { .. }
         | Request::Heartbeat { .. }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use steadfast_engine::Mismatch;
-use steadfast_engine::replay::{Marked, Matched, Replay};
+use steadfast_engine::replay::{ChildCall, Marked, Matched, Replay};
+use steadfast_model::child::ChildCancellation;
 use steadfast_model::command::Step;
 use steadfast_model::{Event, EventKind, Failure, Millis, Payload, Seq, Timestamp};
 
@@ -13,9 +14,12 @@ use crate::common;
 pub(crate) trait Calls {
     fn schedule(&mut self, name: &str, input: &str) -> Result<Seq, Mismatch>;
     fn start_timer(&mut self, ms: u64) -> Result<Seq, Mismatch>;
-    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch>;
     fn patched(&mut self, id: &str) -> bool;
     fn side_effect(&mut self, name: &str, value: &str) -> Result<Payload, Mismatch>;
+    fn child(&mut self, n: u8, input: &str) -> Result<Seq, Mismatch>;
+    fn signal_out(&mut self, n: u8, input: &str) -> Result<Seq, Mismatch>;
+    fn cancel_out(&mut self, n: u8) -> Result<Seq, Mismatch>;
+    fn cancel(&mut self, seq: Seq, what: What) -> Result<(), Mismatch>;
     fn draw(&mut self, bytes: &mut [u8]);
     fn now(&self) -> Timestamp;
 }
@@ -45,11 +49,67 @@ impl Calls for Replay {
         }
     }
 
-    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch> {
-        let command = if is_timer {
-            self.cancel_timer(seq)?
-        } else {
-            self.cancel_activity(seq)?
+    fn child(&mut self, n: u8, input: &str) -> Result<Seq, Mismatch> {
+        let name = format!("t{n}");
+        let call = ChildCall {
+            workflow_type: &name,
+            workflow_id: None,
+            input: input.as_bytes(),
+            encoding: "",
+        };
+        match self.start_child(call)? {
+            Matched::Replayed(seq) => Ok(seq),
+            Matched::Live(seq) => {
+                let mut command = common::outside::child_with(&format!("c{seq}"), |options| {
+                    options.cancellation = ChildCancellation::ALL[usize::from(n) % 4];
+                });
+                if let steadfast_model::Command::StartChild {
+                    input: i,
+                    workflow_type,
+                    options: _,
+                } = &mut command
+                {
+                    *i = Payload::json(input);
+                    *workflow_type = steadfast_model::WorkflowType::new(name).expect("valid");
+                }
+                self.issue(command);
+                Ok(seq)
+            }
+        }
+    }
+
+    fn signal_out(&mut self, n: u8, input: &str) -> Result<Seq, Mismatch> {
+        let id = format!("x{n}");
+        match self.signal_external(&id, "go", input.as_bytes(), "")? {
+            Matched::Replayed(seq) => Ok(seq),
+            Matched::Live(seq) => {
+                let mut command = common::outside::signal_to(&id, "go");
+                if let steadfast_model::Command::SignalExternal { input: i, .. } = &mut command {
+                    *i = Payload::json(input);
+                }
+                self.issue(command);
+                Ok(seq)
+            }
+        }
+    }
+
+    fn cancel_out(&mut self, n: u8) -> Result<Seq, Mismatch> {
+        let id = format!("x{n}");
+        match self.cancel_external(&id)? {
+            Matched::Replayed(seq) => Ok(seq),
+            Matched::Live(seq) => {
+                self.issue(common::outside::cancel_to(&id));
+                Ok(seq)
+            }
+        }
+    }
+
+    fn cancel(&mut self, seq: Seq, what: What) -> Result<(), Mismatch> {
+        let command = match what {
+            What::Timer => self.cancel_timer(seq)?,
+            What::Activity => self.cancel_activity(seq)?,
+            What::Child => self.cancel_child(seq, "enough")?,
+            What::Message => None,
         };
         command.into_iter().for_each(|command| self.issue(command));
         Ok(())
@@ -77,14 +137,39 @@ impl Calls for Replay {
     }
 }
 
+/// What an operation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Activity,
+    Timer,
+    Child,
+    Message,
+}
+
+impl What {
+    /// Something else that can be cancelled.
+    fn other(self) -> Self {
+        match self {
+            Self::Activity | Self::Message => Self::Timer,
+            Self::Timer | Self::Child => Self::Activity,
+        }
+    }
+}
+
 /// One line of a script. Operations are named by the order of their start, modulo their count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Op {
     /// Schedule the activity of this number.
     Schedule(u8),
     Timer(u64),
+    /// Start a child of the type of this number; its cancellation type follows from it too.
+    Child(u8),
+    /// Signal the execution of this number.
+    SignalOut(u8),
+    /// Ask the execution of this number to cancel itself.
+    CancelOut(u8),
     Cancel(usize),
-    /// Cancel an activity as if it were a timer, or the other way round: an error of an SDK.
+    /// Cancel an operation as if it were of another kind: an error of an SDK.
     CancelWrong(usize),
     /// Cancel every operation whose end has not been seen.
     CancelRest,
@@ -138,7 +223,7 @@ pub(crate) struct Guest {
     pub(crate) pc: usize,
     /// Lines that were executed, not skipped.
     pub(crate) executed: BTreeSet<usize>,
-    started: Vec<(Seq, bool)>,
+    started: Vec<(Seq, What)>,
     over: BTreeSet<Seq>,
     signals: usize,
     events: usize,
@@ -172,6 +257,9 @@ impl Guest {
         self.last_was_signal = matches!(event.kind, EventKind::WorkflowExecutionSignaled { .. });
         self.signals += usize::from(self.last_was_signal);
         self.over.extend(event.kind.resolves());
+        if let EventKind::StartChildWorkflowExecutionFailed { seq, .. } = event.kind {
+            self.over.insert(seq.outcome());
+        }
         self.trace
             .push(format!("saw {} {}", event.number, event.kind.name()));
     }
@@ -198,16 +286,28 @@ impl Guest {
         match op {
             Op::Schedule(n) => {
                 let seq = calls.schedule(&format!("a{n}"), self.script.input)?;
-                self.begun(seq, false, calls.now());
+                self.begun(seq, What::Activity, calls.now());
             }
             Op::Timer(ms) => {
                 let seq = calls.start_timer(ms + self.script.slower)?;
-                self.begun(seq, true, calls.now());
+                self.begun(seq, What::Timer, calls.now());
+            }
+            Op::Child(n) => {
+                let seq = calls.child(*n, self.script.input)?;
+                self.begun(seq, What::Child, calls.now());
+            }
+            Op::SignalOut(n) => {
+                let seq = calls.signal_out(*n, self.script.input)?;
+                self.begun(seq, What::Message, calls.now());
+            }
+            Op::CancelOut(n) => {
+                let seq = calls.cancel_out(*n)?;
+                self.begun(seq, What::Message, calls.now());
             }
             Op::Cancel(n) => self.cancel(*n, calls)?,
             Op::CancelWrong(n) => {
-                if let Some((seq, is_timer)) = self.operation(*n) {
-                    calls.cancel(seq, !is_timer)?;
+                if let Some((seq, what)) = self.operation(*n) {
+                    calls.cancel(seq, what.other())?;
                 }
             }
             Op::CancelRest => {
@@ -223,7 +323,7 @@ impl Guest {
             Op::Await(n) => {
                 return Ok(self
                     .operation(*n)
-                    .is_none_or(|(seq, _)| self.over.contains(&seq)));
+                    .is_none_or(|(seq, what)| self.is_over(seq, what)));
             }
             Op::AwaitAny => {
                 let since = *self.waits_since.get_or_insert(self.events);
@@ -250,23 +350,33 @@ impl Guest {
         Ok(true)
     }
 
-    fn operation(&self, n: usize) -> Option<(Seq, bool)> {
+    /// True once the guest was told of the end of an operation: of a child, its outcome.
+    fn is_over(&self, seq: Seq, what: What) -> bool {
+        let end = if what == What::Child {
+            seq.outcome()
+        } else {
+            seq
+        };
+        self.over.contains(&end)
+    }
+
+    fn operation(&self, n: usize) -> Option<(Seq, What)> {
         self.started.get(n % self.started.len().max(1)).copied()
     }
 
-    fn begun(&mut self, seq: Seq, is_timer: bool, now: Timestamp) {
-        self.started.push((seq, is_timer));
+    fn begun(&mut self, seq: Seq, what: What, now: Timestamp) {
+        self.started.push((seq, what));
         self.trace.push(format!("began {seq} at {}", now.0));
     }
 
     /// A cancelled timer is over at once; an activity is over when its end arrives.
     fn cancel(&mut self, n: usize, calls: &mut dyn Calls) -> Result<(), Mismatch> {
-        let Some((seq, is_timer)) = self.operation(n) else {
+        let Some((seq, what)) = self.operation(n) else {
             return Ok(());
         };
-        if !self.over.contains(&seq) {
-            calls.cancel(seq, is_timer)?;
-            if is_timer {
+        if !self.is_over(seq, what) {
+            calls.cancel(seq, what)?;
+            if what == What::Timer {
                 self.over.insert(seq);
             }
         }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use steadfast_engine::child::{Answer, ChildOutcome};
 use steadfast_engine::decide::Issued;
-use steadfast_engine::state::Pending;
+use steadfast_engine::state::{ChildCancel, Pending};
 use steadfast_engine::{Mismatch, Replay, Request};
 use steadfast_model::command::Step;
 use steadfast_model::{Event, Seq, TaskState, Timestamp};
@@ -26,6 +27,8 @@ pub(crate) enum Happening {
     Work(usize, bool),
     /// The n-th timer fires.
     Fire(usize),
+    /// Another execution answers the n-th thing that it was asked for, or ends.
+    Outside(usize, bool),
 }
 
 /// A run with its live guest.
@@ -159,6 +162,7 @@ impl Live {
             Happening::Cancel => self.take(&common::cancel("c")),
             Happening::Work(n, is_good) => self.work(n, is_good),
             Happening::Fire(n) => self.fire(n),
+            Happening::Outside(n, is_good) => self.outside(n, is_good),
         }
     }
 
@@ -221,12 +225,67 @@ impl Live {
         self.take(&Request::TimerDue { seq })
     }
 
+    fn outside(&mut self, n: usize, is_good: bool) -> bool {
+        let state = &self.world.execution.state;
+        let result = || {
+            if is_good {
+                Ok(())
+            } else {
+                Err(common::outside::taken())
+            }
+        };
+        let mut answers = Vec::new();
+        for (seq, child) in &state.children {
+            let seq = *seq;
+            answers.push(match child.run_id {
+                None => Answer::ChildStarted {
+                    seq,
+                    result: result().map(|()| common::outside::CHILD_RUN),
+                },
+                Some(_) if child.cancel == ChildCancel::Owed => Answer::CancelRequested {
+                    seq,
+                    of_child: true,
+                    result: result(),
+                },
+                Some(_) if !child.is_awaited => continue,
+                Some(run_id) => Answer::ChildClosed {
+                    seq,
+                    run_id,
+                    outcome: if is_good {
+                        ChildOutcome::Completed(steadfast_model::Payload::json("7"))
+                    } else {
+                        ChildOutcome::Failed(common::boom())
+                    },
+                },
+            });
+        }
+        for (seq, pending) in &state.pending {
+            let (seq, result) = (*seq, result());
+            match pending {
+                Pending::Signal => answers.push(Answer::Signaled { seq, result }),
+                Pending::Cancel => answers.push(Answer::CancelRequested {
+                    seq,
+                    of_child: false,
+                    result,
+                }),
+                Pending::Child | Pending::Activity { .. } | Pending::Timer { .. } => {}
+            }
+        }
+        let count = answers.len().max(1);
+        match answers.into_iter().nth(n % count) {
+            Some(answer) => self.take(&Request::Answer(answer)),
+            None => false,
+        }
+    }
+
     fn timers(&self) -> Vec<(Seq, Timestamp)> {
         let pending = self.world.execution.state.pending.iter();
         pending
             .filter_map(|(seq, pending)| match pending {
                 Pending::Timer { fire_at } => Some((*seq, *fire_at)),
-                Pending::Activity { .. } => None,
+                Pending::Activity { .. } | Pending::Child | Pending::Signal | Pending::Cancel => {
+                    None
+                }
             })
             .collect()
     }
@@ -240,7 +299,8 @@ impl Live {
             let is_moved = self.happen(Happening::Yield)
                 || self.happen(Happening::Drive)
                 || self.happen(Happening::Work(0, true))
-                || self.happen(Happening::Fire(0));
+                || self.happen(Happening::Fire(0))
+                || self.happen(Happening::Outside(0, true));
             if !is_moved {
                 self.happen(Happening::Signal);
             }
@@ -266,6 +326,9 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => (0..6_u8).prop_map(Op::Schedule),
         4 => (0..50_u64).prop_map(Op::Timer),
+        3 => (0..8_u8).prop_map(Op::Child),
+        1 => (0..4_u8).prop_map(Op::SignalOut),
+        1 => (0..4_u8).prop_map(Op::CancelOut),
         2 => (0..6_usize).prop_map(Op::Cancel),
         1 => (0..6_usize).prop_map(Op::CancelWrong),
         1 => Just(Op::CancelRest),
@@ -295,6 +358,8 @@ pub(crate) fn happenings() -> impl Strategy<Value = Vec<Happening>> {
         1 => Just(Happening::Cancel),
         6 => (0..6_usize, prop::bool::weighted(0.7)).prop_map(|(n, good)| Happening::Work(n, good)),
         4 => (0..6_usize).prop_map(Happening::Fire),
+        6 => (0..6_usize, prop::bool::weighted(0.7))
+            .prop_map(|(n, good)| Happening::Outside(n, good)),
     ];
     vec(one, 0..60)
 }

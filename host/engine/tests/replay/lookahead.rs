@@ -151,7 +151,7 @@ fn random_runs_do_cancel_what_is_over() {
     let mut runner = TestRunner::deterministic();
     let strategy = (script(), happenings());
     let mut void = 0;
-    for _ in 0..300 {
+    for _ in 0..600 {
         let (script, happenings) = strategy.new_tree(&mut runner).expect("values").current();
         let (history, _) = record(&script, &happenings);
         let cuts = |n: usize| replay(&history[..n], &script).expect("the same code").1;

@@ -53,7 +53,7 @@ fn mutate(script: &Script, change: Change, line: usize) -> Option<Script> {
             new.ops.swap(line, line + 1);
         }
         Change::Rename => match &mut new.ops[line] {
-            Op::Schedule(n) => *n += 100,
+            Op::Schedule(n) | Op::Child(n) | Op::SignalOut(n) | Op::CancelOut(n) => *n += 100,
             _ => return None,
         },
         Change::Retype if !is_call(&script.ops[line]) => return None,

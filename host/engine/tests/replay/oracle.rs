@@ -7,7 +7,7 @@ use steadfast_engine::Mismatch;
 use steadfast_model::command::Step;
 use steadfast_model::{Event, EventKind, EventNumber, Payload, Seq, Timestamp};
 
-use crate::guest::{Calls, End, Guest, Script};
+use crate::guest::{Calls, End, Guest, Script, What};
 
 /// A call: the event that it followed, and what it was.
 #[derive(Debug, Clone)]
@@ -21,6 +21,9 @@ struct Recorder {
     next: u32,
     calls: Vec<String>,
     timers: BTreeSet<Seq>,
+    /// Numbers of children and messages.
+    children: BTreeSet<Seq>,
+    messages: BTreeSet<Seq>,
     canceled: BTreeSet<Seq>,
     /// What the history has, in order, and how much of it was called so far.
     recorded: Vec<String>,
@@ -56,9 +59,45 @@ impl Calls for Recorder {
         Ok(seq)
     }
 
-    fn cancel(&mut self, seq: Seq, is_timer: bool) -> Result<(), Mismatch> {
-        if self.timers.contains(&seq) == is_timer && self.canceled.insert(seq) {
-            self.call(format!("cancel {seq}"));
+    fn child(&mut self, n: u8, _input: &str) -> Result<Seq, Mismatch> {
+        let seq = self.number();
+        self.number();
+        self.children.insert(seq);
+        self.call(format!("child {seq} t{n}"));
+        Ok(seq)
+    }
+
+    fn signal_out(&mut self, n: u8, _input: &str) -> Result<Seq, Mismatch> {
+        let seq = self.number();
+        self.messages.insert(seq);
+        self.call(format!("signal-out {seq} x{n}"));
+        Ok(seq)
+    }
+
+    fn cancel_out(&mut self, n: u8) -> Result<Seq, Mismatch> {
+        let seq = self.number();
+        self.messages.insert(seq);
+        self.call(format!("cancel-out {seq} x{n}"));
+        Ok(seq)
+    }
+
+    fn cancel(&mut self, seq: Seq, what: What) -> Result<(), Mismatch> {
+        let is = if self.timers.contains(&seq) {
+            What::Timer
+        } else if self.children.contains(&seq) {
+            What::Child
+        } else if self.messages.contains(&seq) {
+            What::Message
+        } else {
+            What::Activity
+        };
+        if is == what && is != What::Message && self.canceled.insert(seq) {
+            let name = if is == What::Child {
+                "cancel-child"
+            } else {
+                "cancel"
+            };
+            self.call(format!("{name} {seq}"));
         }
         Ok(())
     }
@@ -100,6 +139,21 @@ fn label(kind: &EventKind) -> Option<String> {
             Some(format!("cancel {seq}"))
         }
         EventKind::MarkerRecorded { marker } => Some(marker.to_string()),
+        EventKind::StartChildWorkflowExecutionInitiated {
+            seq, workflow_type, ..
+        } => Some(format!("child {seq} {workflow_type}")),
+        EventKind::SignalExternalWorkflowExecutionInitiated { seq, target, .. } => {
+            Some(format!("signal-out {seq} {}", target.workflow_id))
+        }
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+            seq,
+            target,
+            of_child,
+            ..
+        } => Some(match of_child {
+            Some(_) => format!("cancel-child {seq}"),
+            None => format!("cancel-out {seq} {}", target.workflow_id),
+        }),
         EventKind::WorkflowExecutionCompleted { .. } => Some("completed".into()),
         EventKind::WorkflowExecutionFailed { .. } => Some("failed".into()),
         EventKind::WorkflowExecutionCanceled { .. } => Some("canceled".into()),
@@ -174,7 +228,12 @@ pub(crate) fn next_at(
 
 /// The event at which a guest differs from a history.
 pub(crate) fn difference(history: &[Event], script: &Script) -> Option<EventNumber> {
-    let resolved: BTreeSet<Seq> = history.iter().filter_map(|e| e.kind.resolves()).collect();
+    let mut resolved: BTreeSet<Seq> = history.iter().filter_map(|e| e.kind.resolves()).collect();
+    for event in history {
+        if let EventKind::StartChildWorkflowExecutionFailed { seq, .. } = event.kind {
+            resolved.insert(seq.outcome());
+        }
+    }
     let recorded = recorded(history);
     let (made, _) = calls(history, script);
     let mut left = recorded.iter().peekable();
@@ -188,10 +247,12 @@ pub(crate) fn difference(history: &[Event], script: &Script) -> Option<EventNumb
             left.next();
             continue;
         }
-        let is_void = call
-            .label
-            .strip_prefix("cancel ")
-            .is_some_and(|seq| resolved.contains(&Seq(seq.parse().expect("a number"))));
+        let seq = |text: &str| Seq(text.parse().expect("a number"));
+        let ends = call.label.strip_prefix("cancel ").map(seq);
+        let child = call.label.strip_prefix("cancel-child ").map(seq);
+        let is_void = ends
+            .or(child.map(Seq::outcome))
+            .is_some_and(|seq| resolved.contains(&seq));
         if !is_void {
             return Some(*number);
         }

@@ -119,3 +119,44 @@ fn an_event_for_an_operation_that_this_code_never_began() {
     assert_snapshot!(mismatch, @"nondeterminism at event 1: the history has the result of operation 4, the code made no such operation");
     assert!(!replay.is_known(Seq(0)) && !replay.is_known(Seq(1)));
 }
+
+/// 1 started, 2 child, 3 signal out, 4 cancel out, 5 signal, 6 child cancelled, then their ends.
+fn outside() -> Script {
+    Script::new(vec![
+        Op::Child(2),
+        Op::SignalOut(1),
+        Op::CancelOut(1),
+        Op::AwaitSignal,
+        Op::Cancel(0),
+        Op::Await(0),
+        Op::Await(1),
+        Op::Await(2),
+    ])
+}
+
+fn changed_outside(change: impl FnOnce(&mut Script)) -> String {
+    let mut live = Live::begin(&outside());
+    use Happening::{Drive, Signal, Yield};
+    for happening in [Yield, Signal, Drive, Yield] {
+        assert!(live.happen(happening));
+    }
+    live.drain();
+    let mut script = outside();
+    change(&mut script);
+    match replay(&live.world.history, &script) {
+        Ok(_) => "no difference".into(),
+        Err(mismatch) => mismatch.to_string(),
+    }
+}
+
+#[test]
+fn other_calls_about_other_executions() {
+    assert_eq!(changed_outside(|_| {}), "no difference");
+    assert_snapshot!(changed_outside(|s| s.ops[0] = Op::Child(3)), @"nondeterminism at event 2: the history has StartChildWorkflowExecutionInitiated t2 (c1, command 1), the code made StartChild t3 (command 1) after event 1");
+    assert_snapshot!(changed_outside(|s| s.ops[0] = Op::Schedule(1)), @"nondeterminism at event 2: the history has StartChildWorkflowExecutionInitiated t2 (c1, command 1), the code made ScheduleActivity a1 (command 1) after event 1");
+    assert_snapshot!(changed_outside(|s| s.ops[1] = Op::SignalOut(7)), @"nondeterminism at event 3: the history has SignalExternalWorkflowExecutionInitiated go to x1 (command 3), the code made SignalExternal go to x7 (command 3) after event 1");
+    assert_snapshot!(changed_outside(|s| s.ops[1] = Op::CancelOut(1)), @"nondeterminism at event 3: the history has SignalExternalWorkflowExecutionInitiated go to x1 (command 3), the code made RequestCancelExternal of x1 (command 3) after event 1");
+    assert_snapshot!(changed_outside(|s| s.ops[2] = Op::CancelOut(7)), @"nondeterminism at event 4: the history has RequestCancelExternalWorkflowExecutionInitiated of x1 (command 4), the code made RequestCancelExternal of x7 (command 4) after event 1");
+    assert_snapshot!(changed_outside(|s| remove(s, 4)), @"nondeterminism at event 6: the history has RequestCancelExternalWorkflowExecutionInitiated of child 1, the code made nothing (it waits) after event 5");
+    assert_snapshot!(changed_outside(|s| s.ops[4] = Op::Timer(5)), @"nondeterminism at event 6: the history has RequestCancelExternalWorkflowExecutionInitiated of child 1, the code made StartTimer 5 ms (command 5) after event 5");
+}

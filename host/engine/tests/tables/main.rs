@@ -14,6 +14,7 @@ mod common;
 
 mod attempt;
 mod cancel;
+mod child;
 mod close;
 mod corrupt;
 mod lease;

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use steadfast_engine::child::Answer;
 use steadfast_engine::operate::Report;
 use steadfast_engine::{Request, TaskChange, UpdateChange};
+use steadfast_model::child::ExternalTarget;
 use steadfast_model::command::Step;
 use steadfast_model::event::UpdateOutcome;
 use steadfast_model::{ActivityTask, Control, EventKind, Failure, Payload, RetryState, TaskState};
@@ -90,6 +92,7 @@ fn name(request: &Request) -> String {
         Request::OperateActivities {
             which, operation, ..
         } => format!("{} {which:?}", operation.name()),
+        Request::Answer(answer) => name_of(answer),
         Request::Yield {
             commands,
             step,
@@ -101,6 +104,25 @@ fn name(request: &Request) -> String {
                 .map(|issued| issued.command.name())
                 .collect();
             format!("yield [{}] {}", names.join(", "), end(step))
+        }
+    }
+}
+
+fn name_of(answer: &Answer) -> String {
+    let how = |is_ok: bool| if is_ok { "ok" } else { "refused" };
+    match answer {
+        Answer::ChildStarted { seq, result } => {
+            format!("child-started {seq} {}", how(result.is_ok()))
+        }
+        Answer::ChildClosed { seq, .. } => format!("child-closed {seq}"),
+        Answer::Signaled { seq, result } => format!("signaled {seq} {}", how(result.is_ok())),
+        Answer::CancelRequested {
+            seq,
+            of_child,
+            result,
+        } => {
+            let what = if *of_child { "child" } else { "external" };
+            format!("cancel-requested {what} {seq} {}", how(result.is_ok()))
         }
     }
 }
@@ -120,7 +142,9 @@ fn fact(kind: &EventKind) -> String {
     format!(
         "{}{}",
         kind.name(),
-        about_activity(kind).unwrap_or_else(|| about_run(kind))
+        about_activity(kind)
+            .or_else(|| about_outside(kind))
+            .unwrap_or_else(|| about_run(kind))
     )
 }
 
@@ -171,6 +195,82 @@ fn about_activity(kind: &EventKind) -> Option<String> {
         }
         EventKind::ActivityTaskCanceled { seq, failure } => format!(" {seq}{}", chain(failure)),
         EventKind::ActivityTaskCancelRequested { seq } => format!(" {seq}"),
+        _ => return None,
+    })
+}
+
+fn about_outside(kind: &EventKind) -> Option<String> {
+    let target = |target: &ExternalTarget| {
+        let only = if target.child_only {
+            " (child only)"
+        } else {
+            ""
+        };
+        format!("{}{only}", target.workflow_id)
+    };
+    Some(match kind {
+        EventKind::StartChildWorkflowExecutionInitiated {
+            seq,
+            workflow_type,
+            options,
+            ..
+        } => format!(" {seq} {workflow_type} as {}", options.workflow_id),
+        EventKind::StartChildWorkflowExecutionFailed {
+            seq,
+            cause,
+            failure,
+        }
+        | EventKind::SignalExternalWorkflowExecutionFailed {
+            seq,
+            cause,
+            failure,
+        } => format!(" {seq} {}{}", cause.name(), chain(failure)),
+        EventKind::ChildWorkflowExecutionStarted { seq, .. }
+        | EventKind::ExternalWorkflowExecutionSignaled { seq } => format!(" {seq}"),
+        EventKind::ChildWorkflowExecutionCompleted { seq, result } => {
+            format!(" {seq} {}", data(result))
+        }
+        EventKind::ChildWorkflowExecutionFailed { seq, failure }
+        | EventKind::ChildWorkflowExecutionTimedOut { seq, failure }
+        | EventKind::ChildWorkflowExecutionTerminated { seq, failure } => {
+            format!(" {seq}{}", chain(failure))
+        }
+        EventKind::ChildWorkflowExecutionCanceled {
+            seq,
+            failure,
+            is_left,
+        } => {
+            let left = if *is_left { " left" } else { "" };
+            format!(" {seq}{left}{}", chain(failure))
+        }
+        EventKind::SignalExternalWorkflowExecutionInitiated {
+            seq,
+            target: to,
+            name,
+            input,
+        } => format!(" {seq} {name} {} to {}", data(input), target(to)),
+        EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+            seq,
+            target: to,
+            reason,
+            of_child,
+        } => {
+            let how = of_child.map(|how| format!(" child {}", how.name()));
+            format!(" {seq} {}{} {reason}", target(to), how.unwrap_or_default())
+        }
+        EventKind::RequestCancelExternalWorkflowExecutionFailed {
+            seq,
+            cause,
+            failure,
+            of_child,
+        } => {
+            let child = if *of_child { " child" } else { "" };
+            format!(" {seq}{child} {}{}", cause.name(), chain(failure))
+        }
+        EventKind::ExternalWorkflowExecutionCancelRequested { seq, of_child } => {
+            let child = if *of_child { " child" } else { "" };
+            format!(" {seq}{child}")
+        }
         _ => return None,
     })
 }

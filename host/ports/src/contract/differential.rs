@@ -1,7 +1,7 @@
 //! The same random batches into the reference and the store under test: every answer and every
 //! read must be equal.
 
-use steadfast_model::{ComponentDigest, EventNumber, RunKey, Seq, Status, Timestamp};
+use steadfast_model::{ComponentDigest, EventNumber, LetterKey, RunKey, Seq, Status, Timestamp};
 
 use crate::Store;
 use crate::contract::{Factory, make};
@@ -81,8 +81,13 @@ impl Script {
         make::task(name, self.rng.below(5), self.run(), self.seq())
     }
 
+    fn letter(&mut self) -> LetterKey {
+        let kind = 1 + u8::try_from(self.rng.below(6)).expect("below six");
+        make::letter(self.run(), self.seq(), kind)
+    }
+
     fn write(&mut self, reference: &MemStore) -> Write {
-        match self.rng.below(18) {
+        match self.rng.below(20) {
             0..4 => self.append(reference),
             4 => self.claim(reference),
             5 | 6 => self.execution(),
@@ -96,6 +101,8 @@ impl Script {
             14 => Write::DeleteReady(RunKey(self.run())),
             15 => Write::PutUpdate(Box::new(make::update(self.run(), self.seq()))),
             16 => Write::DeleteUpdate(RunKey(self.run()), self.seq()),
+            17 => Write::PutLetter(self.letter()),
+            18 => Write::DeleteLetter(self.letter()),
             _ => self.upload(),
         }
     }
@@ -197,6 +204,9 @@ pub fn compare(found: &dyn Store, expected: &dyn Store, rng: &mut Rng, seed: u64
     let after = RunKey(rng.below(RUNS));
     same!(ready, (None, 1000));
     same!(ready, (Some(after), limit));
+    let after = make::letter(rng.below(RUNS), 1, 2);
+    same!(letters, (None, 1000));
+    same!(letters, (Some(after), limit));
     let after = make::task("q", rng.below(5), rng.below(RUNS), 1);
     same!(tasks, (None, 1000));
     same!(tasks, (Some(&after), limit));

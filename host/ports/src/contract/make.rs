@@ -6,8 +6,9 @@ use steadfast_model::component::{ComponentDescription, ComponentRecord};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
     ActivityOptions, ActivityTask, ActivityType, AdmittedUpdate, ComponentDigest, Event, EventKind,
-    EventNumber, ExecutionRecord, Namespace, Payload, RequestId, RunId, RunKey, Seq, SignalName,
-    Status, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
+    EventNumber, ExecutionRecord, LetterKey, LetterKind, Millis, Namespace, Payload, RequestId,
+    RetryPolicy, RunId, RunKey, Seq, SignalName, Status, TaskQueue, Timestamp, UpdateId,
+    UpdateName, WorkflowId, WorkflowType,
 };
 
 use crate::store::{Batch, FencingToken, ListQuery, TaskKey, TimerKey, TimerKind, Write};
@@ -28,6 +29,15 @@ pub fn workflow_id(text: &str) -> WorkflowId {
 #[must_use]
 pub fn workflow_type(text: &str) -> WorkflowType {
     WorkflowType::new(text).expect("a valid name")
+}
+
+/// A letter; kinds are 1 to 6.
+pub fn letter(run: u64, seq: u32, kind: u8) -> LetterKey {
+    LetterKey {
+        run: RunKey(run),
+        seq: Seq(seq),
+        kind: LetterKind::from_byte(kind).expect("a kind of letter"),
+    }
 }
 
 /// A task queue.

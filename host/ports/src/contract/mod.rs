@@ -119,6 +119,10 @@ pub const LAWS: &[(&str, Law)] = &[
         paging::ready_runs_are_ordered_and_paged,
     ),
     (
+        "letters_are_ordered_and_paged",
+        paging::letters_are_ordered_and_paged,
+    ),
+    (
         "tasks_are_ordered_by_queue_and_paged",
         paging::tasks_are_ordered_by_queue_and_paged,
     ),
@@ -189,6 +193,7 @@ macro_rules! store_contract {
             last_run_counts_up
             timers_are_ordered_and_paged
             ready_runs_are_ordered_and_paged
+            letters_are_ordered_and_paged
             tasks_are_ordered_by_queue_and_paged
             lists_filter_newest_first
             lists_are_paged

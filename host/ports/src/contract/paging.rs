@@ -80,6 +80,35 @@ pub fn ready_runs_are_ordered_and_paged(factory: Factory<'_>) {
     assert_eq!(read(Some(RunKey(255)), 1), [RunKey(70_000)]);
 }
 
+/// Letters come by sender, number and kind; the cursor is exclusive.
+pub fn letters_are_ordered_and_paged(factory: Factory<'_>) {
+    let subject = factory();
+    let store = &subject.store;
+    let mut letters = Vec::new();
+    for run in [0, 1, 256, u64::MAX] {
+        for seq in [0, 1, 256, u32::MAX] {
+            for kind in [1, 6] {
+                letters.push(make::letter(run, seq, kind));
+            }
+        }
+    }
+    for letter in letters.iter().rev() {
+        store
+            .commit(make::batch(vec![Write::PutLetter(*letter)]))
+            .expect("ok");
+    }
+    let read = |after, limit| store.letters(after, limit).expect("ok");
+    assert_eq!(read(None, 1000), letters);
+    assert_eq!(read(None, 0), []);
+    assert_eq!(read(Some(letters[9]), 3), letters[10..13]);
+    assert_eq!(read(Some(make::letter(1, 1, 3)), 1), letters[11..12]);
+    assert_eq!(read(letters.last().copied(), 2), []);
+    store
+        .commit(make::batch(vec![Write::DeleteLetter(letters[10])]))
+        .expect("ok");
+    assert_eq!(read(Some(letters[9]), 1), letters[11..12]);
+}
+
 /// Tasks come by queue, then by when they became ready, run and number.
 pub fn tasks_are_ordered_by_queue_and_paged(factory: Factory<'_>) {
     let subject = factory();

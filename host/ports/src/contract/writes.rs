@@ -12,6 +12,7 @@ fn one_of_each(run: u64) -> Vec<Write> {
         Write::PutTimer(make::timer(10, run, 1)),
         Write::PutTask(make::task("queue", 10, run, 1)),
         Write::PutReady(RunKey(run)),
+        Write::PutLetter(make::letter(run, 1, 1)),
         Write::PutComponent {
             record: Box::new(make::component(7, 3)),
             bytes: b"abc".to_vec(),
@@ -57,6 +58,7 @@ pub fn failed_expectations_leave_nothing(factory: Factory<'_>) {
     assert_eq!(store.timers(None, Timestamp(u64::MAX), 10), Ok(vec![]));
     assert_eq!(store.tasks(None, 10), Ok(vec![]));
     assert_eq!(store.ready(None, 10), Ok(vec![]));
+    assert_eq!(store.letters(None, 10), Ok(vec![]));
     assert_eq!(store.components(), Ok(vec![]));
     let digest = make::component(7, 3).digest;
     assert_eq!(store.component_bytes(digest), Ok(None));
@@ -231,6 +233,8 @@ pub fn changes_apply_in_order(factory: Factory<'_>) {
         Write::PutTimer(make::timer(1, 1, 1)),
         Write::DeleteReady(RunKey(1)),
         Write::PutReady(RunKey(1)),
+        Write::DeleteLetter(make::letter(1, 1, 1)),
+        Write::PutLetter(make::letter(1, 1, 1)),
         Write::DeleteTask(make::task("q", 1, 1, 1)),
         Write::PutTask(make::task("q", 1, 1, 1)),
         Write::DeleteActivity(RunKey(1), Seq(1)),
@@ -243,6 +247,7 @@ pub fn changes_apply_in_order(factory: Factory<'_>) {
         Ok(vec![make::timer(1, 1, 1)])
     );
     assert_eq!(store.ready(None, 9), Ok(vec![RunKey(1)]));
+    assert_eq!(store.letters(None, 9), Ok(vec![make::letter(1, 1, 1)]));
     assert_eq!(store.tasks(None, 9), Ok(vec![make::task("q", 1, 1, 1)]));
     assert_eq!(store.activities(RunKey(1)), Ok(vec![make::activity(1, 1)]));
 }
@@ -256,6 +261,7 @@ pub fn deleting_what_is_absent_is_allowed(factory: Factory<'_>) {
         Write::DeleteTimer(make::timer(1, 1, 1)),
         Write::DeleteTask(make::task("q", 1, 1, 1)),
         Write::DeleteReady(RunKey(1)),
+        Write::DeleteLetter(make::letter(1, 1, 1)),
     ];
     store
         .commit(make::batch(deletes.clone()))
@@ -266,6 +272,7 @@ pub fn deleting_what_is_absent_is_allowed(factory: Factory<'_>) {
         .expect("beside other rows");
     assert_eq!(store.activities(RunKey(2)), Ok(vec![make::activity(2, 1)]));
     assert_eq!(store.ready(None, 9), Ok(vec![RunKey(2)]));
+    assert_eq!(store.letters(None, 9), Ok(vec![make::letter(2, 1, 1)]));
 }
 
 /// What a batch puts and then deletes is gone, whether or not it was there before.
@@ -278,6 +285,7 @@ pub fn put_and_delete_in_one_batch_cancel_out(factory: Factory<'_>) {
             Write::PutTimer(make::timer(1, 1, 1)),
             Write::PutTask(make::task("q", 1, 1, 1)),
             Write::PutReady(RunKey(1)),
+            Write::PutLetter(make::letter(1, 1, 1)),
         ]
     };
     let deletes = [
@@ -285,6 +293,7 @@ pub fn put_and_delete_in_one_batch_cancel_out(factory: Factory<'_>) {
         Write::DeleteTimer(make::timer(1, 1, 1)),
         Write::DeleteTask(make::task("q", 1, 1, 1)),
         Write::DeleteReady(RunKey(1)),
+        Write::DeleteLetter(make::letter(1, 1, 1)),
     ];
     for was_there in [false, true] {
         if was_there {
@@ -297,6 +306,7 @@ pub fn put_and_delete_in_one_batch_cancel_out(factory: Factory<'_>) {
         assert_eq!(store.timers(None, Timestamp(u64::MAX), 9), Ok(vec![]));
         assert_eq!(store.tasks(None, 9), Ok(vec![]));
         assert_eq!(store.ready(None, 9), Ok(vec![]));
+        assert_eq!(store.letters(None, 9), Ok(vec![]));
     }
 }
 

@@ -401,6 +401,19 @@ impl ScriptedGuest {
                 (*seq, format!("canceled:{failure}"))
             }
             EventKind::TimerFired { seq } => (*seq, "fired".to_owned()),
+            outside @ (EventKind::ChildWorkflowExecutionStarted { .. }
+            | EventKind::ChildWorkflowExecutionCompleted { .. }
+            | EventKind::ChildWorkflowExecutionFailed { .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { .. }
+            | EventKind::ChildWorkflowExecutionTerminated { .. }
+            | EventKind::ChildWorkflowExecutionCanceled { .. }
+            | EventKind::StartChildWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionSignaled { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. }
+            | EventKind::SignalExternalWorkflowExecutionFailed { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }) => {
+                self.outside(outside)?
+            }
             EventKind::WorkflowExecutionSignaled { name, input, .. } => {
                 self.signals
                     .push_back((event.number, name.clone(), input.clone()));
@@ -432,7 +445,10 @@ impl ScriptedGuest {
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
             | EventKind::TimerCanceled { .. }
-            | EventKind::MarkerRecorded { .. } => {
+            | EventKind::MarkerRecorded { .. }
+            | EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. } => {
                 let (number, name) = (event.number, event.kind.name());
                 let message = format!("event {number} ({name}) is not for guests");
                 return Err(Stop::Invalid(message).into());
@@ -486,6 +502,43 @@ impl ScriptedGuest {
                 })
                 .collect(),
             ..ContinueAsNew::default()
+        })
+    }
+
+    /// The outcome of what concerns other executions.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "`take` names every event")]
+    fn outside(&mut self, kind: &EventKind) -> Result<(Seq, String), Stop> {
+        Ok(match kind {
+            EventKind::ChildWorkflowExecutionStarted { seq, .. } => (*seq, "started".to_owned()),
+            EventKind::ChildWorkflowExecutionCompleted { seq, result } => {
+                (seq.outcome(), text(result))
+            }
+            EventKind::ChildWorkflowExecutionFailed { seq, failure }
+            | EventKind::ChildWorkflowExecutionTimedOut { seq, failure }
+            | EventKind::ChildWorkflowExecutionTerminated { seq, failure }
+            | EventKind::ChildWorkflowExecutionCanceled { seq, failure, .. } => {
+                (seq.outcome(), format!("{}:{failure}", kind.name()))
+            }
+            EventKind::StartChildWorkflowExecutionFailed { seq, failure, .. } => {
+                // A child that was not started has no outcome of its own.
+                let outcome = format!("not-started:{failure}");
+                if let Some(slot) = self.operations.get_mut(&seq.outcome()) {
+                    slot.get_or_insert_with(|| outcome.clone());
+                }
+                (*seq, outcome)
+            }
+            EventKind::ExternalWorkflowExecutionSignaled { seq } => (*seq, "signaled".to_owned()),
+            EventKind::ExternalWorkflowExecutionCancelRequested { seq, .. } => {
+                (*seq, "cancel-requested".to_owned())
+            }
+            EventKind::SignalExternalWorkflowExecutionFailed { seq, failure, .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { seq, failure, .. } => {
+                (*seq, format!("undelivered:{failure}"))
+            }
+            other => {
+                let name = other.name();
+                return Err(Stop::Invalid(format!("{name} is about no other execution")));
+            }
         })
     }
 

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
     ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
-    Namespace, RunKey, Seq, Timestamp, WorkflowId, WorkflowType,
+    LetterKey, Namespace, RunKey, Seq, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::store::{Batch, Error, FencingToken, ListQuery, TaskKey, TimerKey, Write};
@@ -23,6 +23,7 @@ pub(crate) struct State {
     timers: BTreeSet<TimerKey>,
     tasks: BTreeSet<TaskKey>,
     ready: BTreeSet<RunKey>,
+    letters: BTreeSet<LetterKey>,
     components: BTreeMap<ComponentDigest, (ComponentRecord, Vec<u8>)>,
     routes: BTreeMap<(Namespace, WorkflowType), ComponentDigest>,
 }
@@ -93,6 +94,8 @@ impl State {
                 | Write::DeleteTask(_)
                 | Write::PutReady(_)
                 | Write::DeleteReady(_)
+                | Write::PutLetter(_)
+                | Write::DeleteLetter(_)
                 | Write::PutComponent { .. }
                 | Write::PutRoute { .. } => {}
             }
@@ -126,6 +129,8 @@ impl State {
             Write::DeleteTask(task) => drop(self.tasks.remove(&task)),
             Write::PutReady(run) => drop(self.ready.insert(run)),
             Write::DeleteReady(run) => drop(self.ready.remove(&run)),
+            Write::PutLetter(letter) => drop(self.letters.insert(letter)),
+            Write::DeleteLetter(letter) => drop(self.letters.remove(&letter)),
             Write::PutComponent { record, bytes } => {
                 self.components.insert(record.digest, (*record, bytes));
             }
@@ -224,6 +229,15 @@ impl State {
     pub(crate) fn ready(&self, after: Option<RunKey>, limit: usize) -> Vec<RunKey> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.ready
+            .range((from, Bound::Unbounded))
+            .take(limit)
+            .copied()
+            .collect()
+    }
+
+    pub(crate) fn letters(&self, after: Option<LetterKey>, limit: usize) -> Vec<LetterKey> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.letters
             .range((from, Bound::Unbounded))
             .take(limit)
             .copied()

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use steadfast_model::codec::Chunk;
 use steadfast_model::{
     ActivityTask, AdmittedUpdate, ComponentDigest, ComponentRecord, EventNumber, ExecutionRecord,
-    Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
+    LetterKey, Namespace, RunKey, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::Store;
@@ -277,6 +277,10 @@ impl Store for MemStore {
 
     fn ready(&self, after: Option<RunKey>, limit: usize) -> Result<Vec<RunKey>, Error> {
         self.read(|state| state.ready(after, limit))
+    }
+
+    fn letters(&self, after: Option<LetterKey>, limit: usize) -> Result<Vec<LetterKey>, Error> {
+        self.read(|state| state.letters(after, limit))
     }
 
     fn tasks(&self, after: Option<&TaskKey>, limit: usize) -> Result<Vec<TaskKey>, Error> {

@@ -6,7 +6,7 @@ use wasmtime::Store;
 use wasmtime::component::{Component, ComponentExportIndex, Instance};
 
 use super::lift::{DescriptionValue, StepValue};
-use super::lower::EventRef;
+use super::lower::{EventRef, made_text};
 use crate::fiber::at_once;
 use crate::state::State;
 use crate::trusted::{Export, Params, QueryParams, ResumeParams, StartParams, ValidateParams};
@@ -146,11 +146,16 @@ impl Exports {
         store: &mut Store<State>,
         events: &[Event],
     ) -> wasmtime::Result<StepValue> {
-        // One event at a time is the rule, and then nothing is allocated.
+        // One event at a time is the rule, and then nearly nothing is allocated.
         if let [event] = events {
-            return self.resume.call(store, (&[view(event)?],));
+            let made = made_text(event);
+            return self.resume.call(store, (&[view(event, &made)?],));
         }
-        let views = events.iter().map(view).collect::<Result<Vec<_>, _>>()?;
+        let made: Vec<String> = events.iter().map(made_text).collect();
+        let views = events.iter().zip(&made);
+        let views = views
+            .map(|(event, made)| view(event, made))
+            .collect::<Result<Vec<_>, _>>()?;
         self.resume.call(store, (&views,))
     }
 }
@@ -163,8 +168,8 @@ pub(crate) struct NotDelivered {
     kind: &'static str,
 }
 
-fn view(event: &Event) -> Result<EventRef<'_>, NotDelivered> {
-    EventRef::new(event).ok_or(NotDelivered {
+fn view<'a>(event: &'a Event, made: &'a str) -> Result<EventRef<'a>, NotDelivered> {
+    EventRef::new(event, made).ok_or(NotDelivered {
         number: event.number.0,
         kind: event.kind.name(),
     })

@@ -15,7 +15,7 @@ use super::lower::{ChainValue, InfoValue, PayloadResult};
 use crate::limit::{SETTINGS_BYTES_MAX, SETTINGS_MAX};
 use crate::state::{Calls, State};
 
-type Context<'a> = StoreContextMut<'a, State>;
+pub(super) type Context<'a> = StoreContextMut<'a, State>;
 
 /// What a guest logs before it traps because it panicked.
 const PANIC_PREFIX: &str = "panic: ";
@@ -65,6 +65,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         },
     )?;
     markers.func_wrap("side-effect", side_effect)?;
+    super::children::define(linker, &name("children"), &name("executions"))?;
 
     linker
         .instance(&name("updates"))?
@@ -157,8 +158,8 @@ fn schedule_borrowed(
     Ok(calls.schedule_activity(call)?)
 }
 
-/// Copies an activity's settings, which most calls do not have.
-fn settings(
+/// Copies settings, which most calls do not have.
+pub(super) fn settings(
     store: &mut Context<'_>,
     list: &WasmList<(WasmStr, WasmStr)>,
 ) -> wasmtime::Result<Vec<(String, String)>> {
@@ -167,7 +168,7 @@ fn settings(
         return Ok(Vec::new());
     }
     if count > SETTINGS_MAX {
-        let text = format!("an activity has {count} settings; the limit is {SETTINGS_MAX}");
+        let text = format!("a call has {count} settings; the limit is {SETTINGS_MAX}");
         return Err(Stop::Limit(text).into());
     }
     let pairs: Vec<_> = list.iter(&mut *store)?.collect::<wasmtime::Result<_>>()?;
@@ -178,7 +179,7 @@ fn settings(
         bytes = bytes.saturating_add(name.len()).saturating_add(value.len());
         if bytes > SETTINGS_BYTES_MAX {
             let text =
-                format!("an activity's settings exceed the limit of {SETTINGS_BYTES_MAX} bytes");
+                format!("the settings of a call exceed the limit of {SETTINGS_BYTES_MAX} bytes");
             return Err(Stop::Limit(text).into());
         }
         settings.push((name.into_owned(), value.into_owned()));

@@ -43,6 +43,38 @@ pub(crate) struct OptionsArg {
     pub(crate) settings: WasmList<(WasmStr, WasmStr)>,
 }
 
+/// `children.child-options`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct ChildOptionsArg {
+    #[component(name = "execution-timeout-ms")]
+    pub(crate) execution_timeout_ms: u64,
+    #[component(name = "run-timeout-ms")]
+    pub(crate) run_timeout_ms: u64,
+    #[component(name = "initial-interval-ms")]
+    pub(crate) initial_interval_ms: u64,
+    #[component(name = "backoff-permille")]
+    pub(crate) backoff_permille: u32,
+    #[component(name = "maximum-interval-ms")]
+    pub(crate) maximum_interval_ms: u64,
+    #[component(name = "maximum-attempts")]
+    pub(crate) maximum_attempts: u32,
+    pub(crate) settings: WasmList<(WasmStr, WasmStr)>,
+}
+
+/// `executions.target`.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+pub(crate) struct TargetArg {
+    pub(crate) namespace: WasmStr,
+    #[component(name = "workflow-id")]
+    pub(crate) workflow_id: WasmStr,
+    #[component(name = "run-id")]
+    pub(crate) run_id: WasmStr,
+    #[component(name = "child-only")]
+    pub(crate) child_only: bool,
+}
+
 /// `log.level`.
 #[derive(ComponentType, Lift, Clone, Copy)]
 #[component(enum)]
@@ -104,6 +136,8 @@ pub(crate) enum KindValue {
     Server,
     #[component(name = "activity")]
     Activity,
+    #[component(name = "child-workflow")]
+    ChildWorkflow,
 }
 
 impl From<KindValue> for FailureKind {
@@ -115,6 +149,7 @@ impl From<KindValue> for FailureKind {
             KindValue::Terminated => Self::Terminated,
             KindValue::Server => Self::Server,
             KindValue::Activity => Self::Activity,
+            KindValue::ChildWorkflow => Self::ChildWorkflow,
         }
     }
 }

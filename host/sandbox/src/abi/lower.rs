@@ -92,9 +92,8 @@ fn kind(kind: FailureKind) -> KindValue {
         FailureKind::Server | FailureKind::ResetWorkflow | FailureKind::NexusHandler => {
             KindValue::Server
         }
-        FailureKind::Activity | FailureKind::ChildWorkflow | FailureKind::NexusOperation => {
-            KindValue::Activity
-        }
+        FailureKind::ChildWorkflow => KindValue::ChildWorkflow,
+        FailureKind::Activity | FailureKind::NexusOperation => KindValue::Activity,
     }
 }
 
@@ -163,8 +162,9 @@ pub(crate) struct EventRef<'a> {
 }
 
 impl<'a> EventRef<'a> {
-    /// The event as the guest sees it; `None` for one that guests are not told about.
-    pub(crate) fn new(event: &'a Event) -> Option<Self> {
+    /// The event as the guest sees it, with the text that [`made_text`] made for it; `None` for one
+    /// that guests are not told about.
+    pub(crate) fn new(event: &'a Event, made: &'a str) -> Option<Self> {
         let kind = match &event.kind {
             EventKind::ActivityTaskCompleted { seq, result, .. } => {
                 resolved(*seq, Ok(result.into()))
@@ -174,7 +174,36 @@ impl<'a> EventRef<'a> {
             | EventKind::ActivityTaskCanceled { seq, failure } => {
                 resolved(*seq, Err(failure.into()))
             }
-            EventKind::TimerFired { seq } => resolved(*seq, Ok(PayloadRef::EMPTY)),
+            EventKind::TimerFired { seq }
+            | EventKind::ExternalWorkflowExecutionSignaled { seq }
+            | EventKind::ExternalWorkflowExecutionCancelRequested {
+                seq,
+                of_child: false,
+            } => resolved(*seq, Ok(PayloadRef::EMPTY)),
+            EventKind::StartChildWorkflowExecutionFailed { seq, failure, .. }
+            | EventKind::SignalExternalWorkflowExecutionFailed { seq, failure, .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed {
+                seq,
+                failure,
+                of_child: false,
+                ..
+            } => resolved(*seq, Err(failure.into())),
+            EventKind::ChildWorkflowExecutionStarted { seq, .. } => {
+                let payload = PayloadRef {
+                    encoding: "",
+                    data: made.as_bytes(),
+                };
+                resolved(*seq, Ok(payload))
+            }
+            EventKind::ChildWorkflowExecutionCompleted { seq, result } => {
+                resolved(seq.outcome(), Ok(result.into()))
+            }
+            EventKind::ChildWorkflowExecutionFailed { seq, failure }
+            | EventKind::ChildWorkflowExecutionCanceled { seq, failure, .. }
+            | EventKind::ChildWorkflowExecutionTimedOut { seq, failure }
+            | EventKind::ChildWorkflowExecutionTerminated { seq, failure } => {
+                resolved(seq.outcome(), Err(failure.into()))
+            }
             EventKind::WorkflowExecutionSignaled { name, input, .. } => {
                 EventKindRef::Signaled(SignalRef {
                     name: name.as_str(),
@@ -207,13 +236,27 @@ impl<'a> EventRef<'a> {
             | EventKind::ActivityTaskCancelRequested { .. }
             | EventKind::TimerStarted { .. }
             | EventKind::TimerCanceled { .. }
-            | EventKind::MarkerRecorded { .. } => return None,
+            | EventKind::MarkerRecorded { .. }
+            | EventKind::StartChildWorkflowExecutionInitiated { .. }
+            | EventKind::SignalExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionInitiated { .. }
+            | EventKind::RequestCancelExternalWorkflowExecutionFailed { .. }
+            | EventKind::ExternalWorkflowExecutionCancelRequested { .. } => return None,
         };
         Some(Self {
             number: event.number.0,
             time_ms: event.time.0,
             kind,
         })
+    }
+}
+
+/// The JSON text that a guest gets for an event which holds none: the run of a started child.
+pub(crate) fn made_text(event: &Event) -> String {
+    if let EventKind::ChildWorkflowExecutionStarted { run_id, .. } = &event.kind {
+        format!("\"{run_id}\"")
+    } else {
+        String::new()
     }
 }
 

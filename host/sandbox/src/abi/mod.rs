@@ -4,6 +4,7 @@
 //! Bindings are written by hand, because generated ones copy every argument; the check that they
 //! agree with the WIT is wasmtime's own type check when a component is linked.
 
+mod children;
 pub(crate) mod exports;
 pub(crate) mod imports;
 pub(crate) mod lift;
@@ -22,11 +23,13 @@ pub(crate) const TYPES_ONLY: [&str; 3] = ["types", "events", "description"];
 pub(crate) const WAITING: &str = "waiting";
 
 /// Interfaces with functions, and those functions.
-pub(crate) const FUNCTIONS: [(&str, &[&str]); 10] = [
+pub(crate) const FUNCTIONS: [(&str, &[&str]); 12] = [
     ("activities", &["schedule", "cancel"]),
     ("timers", &["start", "cancel"]),
     ("markers", &["patched", "deprecate-patch", "side-effect"]),
     ("updates", &["complete"]),
+    ("children", &["start", "cancel"]),
+    ("executions", &["signal", "request-cancel"]),
     ("clock", &["now"]),
     ("random", &["random-bytes"]),
     ("log", &["write"]),

@@ -20,7 +20,9 @@ use steadfast_model::{
     ChainOptions, ComponentDigest, Event, EventKind, EventNumber, Failure, Link, Millis, Payload,
     RunId, Seq, Timestamp,
 };
-use steadfast_ports::guest::{ActivityCall, CallOptions, Driven, RunInfo, Stop};
+use steadfast_ports::guest::{
+    ActivityCall, CallOptions, ChildCall, ChildCallOptions, Driven, RunInfo, Stop, TargetCall,
+};
 use steadfast_ports::{Guest, Guests, HostCalls};
 use steadfast_sandbox::{Options, Sandbox};
 use wit_component::{ComponentEncoder, StringEncoding};
@@ -201,6 +203,22 @@ pub fn taken((result, mut calls): Driven) -> (Started, Recorder) {
 /// An activity call, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Call {
+    /// `children.start`.
+    StartChild {
+        workflow_type: String,
+        input: Vec<u8>,
+        options: ChildCallOptions,
+    },
+    /// `children.cancel`.
+    CancelChild(Seq, String),
+    /// `executions.signal`.
+    SignalExternal {
+        target: String,
+        name: String,
+        input: Vec<u8>,
+    },
+    /// `executions.request-cancel`.
+    CancelExternal(String, String),
     /// `activities.schedule`.
     Schedule {
         /// Which.
@@ -339,6 +357,44 @@ impl HostCalls for Recorder {
 
     fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
         event.0 >= 10
+    }
+
+    fn start_child(&mut self, call: ChildCall<'_>) -> Result<Seq, Stop> {
+        self.calls.push(Call::StartChild {
+            workflow_type: call.workflow_type.to_owned(),
+            input: call.input.to_vec(),
+            options: call.options.clone(),
+        });
+        let seq = self.seq();
+        self.seq();
+        Ok(seq)
+    }
+
+    fn cancel_child(&mut self, seq: Seq, reason: &str) -> Result<(), Stop> {
+        self.calls.push(Call::CancelChild(seq, reason.to_owned()));
+        Ok(())
+    }
+
+    fn signal_external(
+        &mut self,
+        target: TargetCall<'_>,
+        name: &str,
+        input: &[u8],
+        _: &str,
+    ) -> Result<Seq, Stop> {
+        self.calls.push(Call::SignalExternal {
+            target: format!("{target:?}"),
+            name: name.to_owned(),
+            input: input.to_vec(),
+        });
+        Ok(self.seq())
+    }
+
+    fn cancel_external(&mut self, target: TargetCall<'_>, reason: &str) -> Result<Seq, Stop> {
+        let target = format!("{target:?}");
+        self.calls
+            .push(Call::CancelExternal(target, reason.to_owned()));
+        Ok(self.seq())
     }
 
     fn now(&mut self) -> Timestamp {

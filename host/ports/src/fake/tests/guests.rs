@@ -11,7 +11,9 @@ use steadfast_model::{
 };
 
 use crate::fake::{Op, ScriptedGuests};
-use crate::guest::{ActivityCall, Error, Guest, Guests, HostCalls, Refusal, RunInfo, Stop};
+use crate::guest::{
+    ActivityCall, ChildCall, Error, Guest, Guests, HostCalls, Refusal, RunInfo, Stop, TargetCall,
+};
 
 /// Numbers the calls and writes them down.
 struct Calls {
@@ -106,6 +108,39 @@ impl HostCalls for Calls {
 
     fn is_continue_as_new_suggested(&self, event: EventNumber) -> bool {
         event.0 >= 10
+    }
+
+    fn start_child(&mut self, call: ChildCall<'_>) -> Result<Seq, Stop> {
+        let input = String::from_utf8_lossy(call.input);
+        self.made
+            .push(format!("child {}({input})", call.workflow_type));
+        let seq = self.seq();
+        self.seq();
+        Ok(seq)
+    }
+
+    fn cancel_child(&mut self, seq: Seq, reason: &str) -> Result<(), Stop> {
+        self.made.push(format!("cancel child {seq} ({reason})"));
+        Ok(())
+    }
+
+    fn signal_external(
+        &mut self,
+        target: TargetCall<'_>,
+        name: &str,
+        input: &[u8],
+        _: &str,
+    ) -> Result<Seq, Stop> {
+        let input = String::from_utf8_lossy(input);
+        let id = target.workflow_id;
+        self.made.push(format!("signal {id} {name}({input})"));
+        Ok(self.seq())
+    }
+
+    fn cancel_external(&mut self, target: TargetCall<'_>, reason: &str) -> Result<Seq, Stop> {
+        let id = target.workflow_id;
+        self.made.push(format!("cancel {id} ({reason})"));
+        Ok(self.seq())
     }
 
     fn now(&mut self) -> Timestamp {

@@ -1,0 +1,320 @@
+//! What runs owe each other: a letter is a row from the batch that owes it until it is answered.
+//!
+//! A shard only writes letters and takes answers in; carrying them is the courier's
+//! (`courier.rs`). Everything can happen twice: the receiver knows a letter that it has had.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use steadfast_engine::child::{Answer, letters, letters_of};
+use steadfast_engine::decide::Request;
+use steadfast_model::child::Parent;
+use steadfast_model::event::Started;
+use steadfast_model::{
+    Event, EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp,
+};
+use steadfast_ports::store::Write;
+
+use crate::message::Output;
+use crate::run::Run;
+use crate::shard::Shard;
+
+/// Wait before a letter that could not be carried is carried again.
+pub(crate) const RESEND: Millis = Millis(100);
+
+/// A letter on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Which.
+    pub key: LetterKey,
+    /// Who sends it.
+    pub sender: Arc<Started>,
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// The command that asked for it: a child's start, a signal or a cancel request.
+    Command(Arc<EventKind>),
+    /// How the sender ended.
+    Outcome(Arc<EventKind>),
+    /// The sender has ended; its child is told.
+    ParentClosed(Box<steadfast_model::ChildOptions>),
+}
+
+/// What became of a letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    /// It was answered; what the sender is told, if anything.
+    Answered(Option<Box<Answer>>),
+    /// The receiver cannot be reached now.
+    Later,
+}
+
+type Place = (Seq, LetterKind);
+
+/// The letters of one run.
+#[derive(Debug, Default)]
+pub(crate) struct Letters {
+    owed: BTreeSet<Place>,
+    on_disk: BTreeSet<Place>,
+    /// The commands that asked for them.
+    commands: BTreeMap<Place, Arc<EventKind>>,
+    /// The event that ended the run.
+    close: Option<Arc<EventKind>>,
+}
+
+impl Letters {
+    /// The letters of a run that was just read: `rows` are those of a closed run on disk.
+    pub(crate) fn loaded(run: &Run, history: &[Event], rows: &[LetterKey]) -> Self {
+        let owed: BTreeSet<Place> = if run.is_closed() {
+            rows.iter().map(|key| (key.seq, key.kind)).collect()
+        } else {
+            letters(&run.execution.state).collect()
+        };
+        let mut letters = Self {
+            on_disk: owed.clone(),
+            owed,
+            ..Self::default()
+        };
+        for event in history {
+            if let Some(place) = place_of(&event.kind)
+                && letters.owed.contains(&place)
+            {
+                letters
+                    .commands
+                    .insert(place, Arc::new(event.kind.clone()));
+            }
+            if event.kind.is_close() {
+                letters.close = Some(Arc::new(event.kind.clone()));
+            }
+        }
+        letters
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.owed != self.on_disk
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owed.is_empty() && self.on_disk.is_empty()
+    }
+
+    /// Appends the writes that bring the disk up to date.
+    pub(crate) fn write(&mut self, run: RunKey, writes: &mut Vec<Write>) {
+        let key = |(seq, kind): &Place| LetterKey {
+            run,
+            seq: *seq,
+            kind: *kind,
+        };
+        let new = self.owed.difference(&self.on_disk);
+        writes.extend(new.map(|place| Write::PutLetter(key(place))));
+        let over = self.on_disk.difference(&self.owed);
+        writes.extend(over.map(|place| Write::DeleteLetter(key(place))));
+        self.on_disk.clone_from(&self.owed);
+    }
+
+    /// Bytes that keeping them costs.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let payload = |kind: &EventKind| match kind {
+            EventKind::StartChildWorkflowExecutionInitiated { input, .. }
+            | EventKind::SignalExternalWorkflowExecutionInitiated { input, .. } => {
+                input.size_bytes()
+            }
+            _ => 0,
+        };
+        let commands = self.commands.values().map(|kind| payload(kind) + 256);
+        commands.sum::<usize>() + (self.owed.len() + self.on_disk.len()) * 32
+    }
+}
+
+/// The letter that a command asks for.
+fn place_of(kind: &EventKind) -> Option<Place> {
+    if let EventKind::StartChildWorkflowExecutionInitiated { seq, .. } = kind {
+        Some((*seq, LetterKind::StartChild))
+    } else if let EventKind::SignalExternalWorkflowExecutionInitiated { seq, .. } = kind {
+        Some((*seq, LetterKind::Signal))
+    } else if let EventKind::RequestCancelExternalWorkflowExecutionInitiated {
+        seq, of_child, ..
+    } = kind
+    {
+        let of_child = of_child.is_some();
+        let kind = [LetterKind::Cancel, LetterKind::CancelChild][usize::from(of_child)];
+        Some((*seq, kind))
+    } else {
+        None
+    }
+}
+
+/// The number that an event about another execution is about.
+fn outside_seq(kind: &EventKind) -> Option<Seq> {
+    match kind {
+        EventKind::StartChildWorkflowExecutionInitiated { seq, .. }
+        | EventKind::StartChildWorkflowExecutionFailed { seq, .. }
+        | EventKind::ChildWorkflowExecutionStarted { seq, .. }
+        | EventKind::ChildWorkflowExecutionCompleted { seq, .. }
+        | EventKind::ChildWorkflowExecutionFailed { seq, .. }
+        | EventKind::ChildWorkflowExecutionCanceled { seq, .. }
+        | EventKind::ChildWorkflowExecutionTimedOut { seq, .. }
+        | EventKind::ChildWorkflowExecutionTerminated { seq, .. }
+        | EventKind::SignalExternalWorkflowExecutionInitiated { seq, .. }
+        | EventKind::SignalExternalWorkflowExecutionFailed { seq, .. }
+        | EventKind::ExternalWorkflowExecutionSignaled { seq }
+        | EventKind::RequestCancelExternalWorkflowExecutionInitiated { seq, .. }
+        | EventKind::RequestCancelExternalWorkflowExecutionFailed { seq, .. }
+        | EventKind::ExternalWorkflowExecutionCancelRequested { seq, .. } => Some(*seq),
+        _ => None,
+    }
+}
+
+impl Letters {
+    /// Takes in what an event does to the letters of its run.
+    fn note(&mut self, run: &steadfast_engine::State, kind: &EventKind) {
+        if let Some(place) = place_of(kind) {
+            self.commands.insert(place, Arc::new(kind.clone()));
+        }
+        if kind.is_close() {
+            self.close = Some(Arc::new(kind.clone()));
+            self.owed = letters(run).collect();
+        } else if let Some(seq) = outside_seq(kind) {
+            self.owed.retain(|(number, _)| *number != seq);
+            let kinds = letters_of(run, seq).into_iter();
+            self.owed.extend(kinds.map(|kind| (seq, kind)));
+        } else {
+            return;
+        }
+        let owed = &self.owed;
+        self.commands.retain(|place, _| owed.contains(place));
+    }
+
+    /// What a letter says; `None` only if its command is not in the history.
+    fn content(&self, place: Place, run: &Run) -> Option<Content> {
+        let (seq, kind) = place;
+        match kind {
+            LetterKind::Outcome => self.close.clone().map(Content::Outcome),
+            LetterKind::ParentClosed => {
+                let child = run.execution.state.children.get(&seq)?;
+                Some(Content::ParentClosed(child.options.clone()))
+            }
+            LetterKind::StartChild
+            | LetterKind::CancelChild
+            | LetterKind::Signal
+            | LetterKind::Cancel => self.commands.get(&place).cloned().map(Content::Command),
+        }
+    }
+
+    /// Names of children whose start is not answered: messages to them wait.
+    fn unstarted(&self) -> BTreeSet<&str> {
+        let starts = self.commands.values().filter_map(|kind| {
+            if let EventKind::StartChildWorkflowExecutionInitiated { options, .. } = &**kind {
+                Some(options.workflow_id.as_str())
+            } else {
+                None
+            }
+        });
+        starts.collect()
+    }
+}
+
+impl Shard {
+    /// Takes in what an event does to the letters of its run.
+    pub(crate) fn letters_changed(run: &mut Run, kind: &EventKind) {
+        run.letters.note(&run.execution.state, kind);
+        run.wants_flush |= run.letters.is_dirty();
+    }
+
+    /// Gives the letters of a run to the courier that are durable and may go.
+    pub(crate) fn post(&mut self, run: &Run) {
+        let letters = &run.letters;
+        if letters.owed.is_empty() || run.in_flight.is_some() {
+            return;
+        }
+        let unstarted = letters.unstarted();
+        let key = |(seq, kind): Place| LetterKey {
+            run: run.key(),
+            seq,
+            kind,
+        };
+        for place in letters.owed.intersection(&letters.on_disk).copied() {
+            let (seq, kind) = place;
+            let may_go = match kind {
+                LetterKind::CancelChild => !letters.owed.contains(&(seq, LetterKind::StartChild)),
+                // A start on its way may still come to something.
+                LetterKind::ParentClosed => {
+                    !self.in_post.contains(&key((seq, LetterKind::StartChild)))
+                }
+                LetterKind::Signal | LetterKind::Cancel => letters
+                    .commands
+                    .get(&place)
+                    .and_then(|kind| target_of(kind))
+                    .is_none_or(|id| !unstarted.contains(id)),
+                LetterKind::StartChild | LetterKind::Outcome => true,
+            };
+            if !may_go || self.in_post.contains(&key(place)) {
+                continue;
+            }
+            let Some(content) = letters.content(place, run) else {
+                tracing::error!(run = run.key().0, ?place, "a letter without its command");
+                continue;
+            };
+            self.in_post.insert(key(place));
+            self.outputs.push(Output::Send(Box::new(Letter {
+                key: key(place),
+                sender: run.started.clone(),
+                content,
+            })));
+        }
+    }
+
+    /// A letter was carried: its sender is told, and what waited for it may go.
+    pub(crate) fn carried(
+        &mut self,
+        run: &mut Run,
+        key: LetterKey,
+        answer: Option<Box<Answer>>,
+        now: Timestamp,
+    ) {
+        self.in_post.remove(&key);
+        if run.is_closed() {
+            run.letters.owed.remove(&(key.seq, key.kind));
+            run.letters.commands.remove(&(key.seq, key.kind));
+            self.note_dirty(run, now);
+        } else if let Some(answer) = answer {
+            // Rejected only if the run is closed.
+            drop(self.take(run, Request::Answer(*answer), now));
+        }
+        self.post(run);
+    }
+
+    /// A letter could not be carried now. It stays the courier's, so that it is not sent twice.
+    pub(crate) fn carry_later(&mut self, key: LetterKey, now: Timestamp) {
+        self.resend.insert((now.after(RESEND), key));
+    }
+
+    /// Sends the letters whose time has come again.
+    pub(crate) fn resend_due(&mut self, now: Timestamp) {
+        while let Some((at, key)) = self.resend.first().copied() {
+            // Far in the future means that the clock jumped back: do not wait for it.
+            if at > now && at.since(now) <= RESEND {
+                break;
+            }
+            self.resend.pop_first();
+            self.in_post.remove(&key);
+            let run = key.run;
+            self.give(run, crate::message::Input::Touch { run }, now);
+        }
+    }
+}
+
+/// The name of the execution that a message is for.
+fn target_of(kind: &EventKind) -> Option<&str> {
+    if let EventKind::SignalExternalWorkflowExecutionInitiated { target, .. }
+    | EventKind::RequestCancelExternalWorkflowExecutionInitiated { target, .. } = kind
+    {
+        Some(target.workflow_id.as_str())
+    } else {
+        None
+    }
+}
