@@ -115,7 +115,7 @@ fn chain_lines(description: &Description) -> Vec<(&'static str, String)> {
     );
     line("expires", link.expires_at.map(until));
     let limit = options.run_timeout_ms;
-    line("run timeout", limit.map(|limit| duration::show(limit)));
+    line("run timeout", limit.map(duration::show));
     line("first run", link.first_run_id.clone());
     line("run before", link.continued_run_id.clone());
     let lost = description.execution.undelivered_signals;
