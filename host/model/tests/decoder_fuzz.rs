@@ -188,6 +188,7 @@ fn component() -> ComponentRecord {
 }
 
 /// A valid encoding of each stored value.
+#[allow(clippy::too_many_lines, reason = "one entry for each stored value")]
 fn seeds() -> Vec<Vec<u8>> {
     let events = events();
     let task = ActivityTask {

@@ -5,6 +5,7 @@
 
 pub mod activation;
 pub mod asking;
+mod blocked;
 mod calls;
 pub mod chain;
 mod committed;
@@ -31,6 +32,7 @@ mod starting;
 pub mod task_queue;
 mod timer;
 mod update;
+mod wanted;
 pub mod worker;
 
 pub use driver::{load, load_timers};

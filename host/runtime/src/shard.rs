@@ -15,20 +15,19 @@ use std::sync::Arc;
 
 use steadfast_engine::chain::{may_follow, may_follow_timeout};
 use steadfast_engine::decide::Request;
-use steadfast_engine::operate::Report;
 use steadfast_model::command::Step;
-use steadfast_model::execution::Blocked;
 use steadfast_model::{ActivityType, Millis, RunKey, Seq, Timestamp};
-use steadfast_ports::guest::Error as GuestError;
 use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind};
 
 use crate::activation::{Finished, Yielded};
+use crate::blocked::block;
 use crate::chain::{Minter, Undelivered, new_run, run_timer};
 use crate::message::{Answer, Beat, CallError, Input, Loaded, NewRun, Output, ReplyId, Ticket};
 use crate::rows::HOST_WORKER_PREFIX;
 use crate::run::{Run, Slot};
 use crate::timer::{READ_MAX, Timers};
 use crate::update::is_for_code;
+use crate::wanted::Wanted;
 
 /// How long what nobody waits for may stay unwritten.
 pub const LAZY_FLUSH: Millis = Millis(5);
@@ -41,12 +40,6 @@ pub(crate) const LOADS_MAX: usize = 64;
 
 /// Most due times handled in one go.
 const FIRE_MAX: usize = 1000;
-
-/// First wait before a failed activation is tried again; doubles up to [`ACTIVATION_RETRY_MAX`].
-const ACTIVATION_RETRY: Millis = Millis(1000);
-
-/// Longest wait before a failed activation is tried again.
-const ACTIVATION_RETRY_MAX: Millis = Millis(600_000);
 
 /// What a shard is told at its start.
 #[derive(Debug, Clone)]
@@ -549,72 +542,6 @@ impl Shard {
             self.lazy.push_back((now, run.key()));
         }
     }
-}
-
-/// What a request is answered with, beside that it is done.
-enum Wanted {
-    Nothing,
-    /// How the task of a heartbeat stands.
-    Beat(Option<Seq>),
-    /// How many activities are meant.
-    Count(u32),
-}
-
-impl Wanted {
-    #[allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "most requests are answered with nothing"
-    )]
-    fn of(request: &Request, run: &Run) -> Self {
-        let tasks = &run.execution.tasks;
-        match request {
-            Request::Heartbeat { seq, .. } => Self::Beat(Some(*seq)),
-            Request::ReportActivity {
-                activity_id,
-                report: Report::Heartbeat(_),
-            } => {
-                let named = tasks
-                    .values()
-                    .find(|task| task.activity_id() == *activity_id);
-                Self::Beat(named.map(|task| task.seq))
-            }
-            Request::OperateActivities { which, .. } => {
-                let count = tasks.values().filter(|task| which.means(task)).count();
-                Self::Count(u32::try_from(count).unwrap_or(u32::MAX))
-            }
-            _ => Self::Nothing,
-        }
-    }
-}
-
-/// The run waits for somebody, or for its next try. Nothing of it is lost.
-fn block(run: &mut Run, error: &GuestError, now: Timestamp) {
-    let before = run.record.blocked.take();
-    let attempts = before.as_ref().map_or(0, |b| b.attempts).saturating_add(1);
-    let doublings = attempts.saturating_sub(1).min(20);
-    let wait = Millis(ACTIVATION_RETRY.0 << doublings).min(ACTIVATION_RETRY_MAX);
-    let message = if let GuestError::Trap { message, backtrace } = error
-        && !backtrace.is_empty()
-    {
-        format!("{message}\n{backtrace}")
-    } else {
-        error.to_string()
-    };
-    let retry_at = error.is_retryable().then(|| now.after(wait));
-    tracing::warn!(run = run.key().0, workflow_id = %run.record.workflow_id, code = error.code(),
-        attempts, %message, "blocked");
-    run.record.blocked = Some(Blocked {
-        since: before.map_or(now, |b| b.since),
-        code: error.code().to_owned(),
-        message,
-        attempts,
-        retry_at,
-    });
-    run.is_record_dirty = true;
-    run.slot = Slot::Absent;
-    run.needs_replay = true;
-    run.owed.clear();
-    run.history = None;
 }
 
 const _: () = assert!(
