@@ -85,6 +85,7 @@ fn started() -> Started {
             signal_ids: vec![name("signal")],
             ..Link::default()
         },
+        parent: None,
     }
 }
 

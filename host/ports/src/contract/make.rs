@@ -6,9 +6,9 @@ use steadfast_model::component::{ComponentDescription, ComponentRecord};
 use steadfast_model::execution::Blocked;
 use steadfast_model::{
     ActivityOptions, ActivityTask, ActivityType, AdmittedUpdate, ComponentDigest, Event, EventKind,
-    EventNumber, ExecutionRecord, LetterKey, LetterKind, Millis, Namespace, Payload, RequestId,
-    RetryPolicy, RunId, RunKey, Seq, SignalName, Status, TaskQueue, Timestamp, UpdateId,
-    UpdateName, WorkflowId, WorkflowType,
+    EventNumber, ExecutionRecord, LetterKey, LetterKind, Namespace, Payload, RequestId, RunId,
+    RunKey, Seq, SignalName, Status, TaskQueue, Timestamp, UpdateId, UpdateName, WorkflowId,
+    WorkflowType,
 };
 
 use crate::store::{Batch, FencingToken, ListQuery, TaskKey, TimerKey, TimerKind, Write};
