@@ -8,9 +8,7 @@ use steadfast_engine::Rejection;
 use steadfast_engine::chain::{Minted, first_events};
 use steadfast_engine::child::{Answer, Undeliverable, outcome};
 use steadfast_engine::decide::Request;
-use steadfast_model::child::{
-    ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy,
-};
+use steadfast_model::child::{ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy};
 use steadfast_model::event::Started;
 use steadfast_model::{
     ChildOptions, EventKind, EventNumber, ExecutionRecord, LetterKind, Namespace, RequestId, RunId,
@@ -19,11 +17,12 @@ use steadfast_model::{
 use steadfast_ports::Store;
 use steadfast_ports::store::{self, ListQuery};
 
-use crate::chain::{child_link, record};
+use crate::chain::record;
 use crate::handle::DEFAULT_NAMESPACE;
 use crate::message::{CallError, NewRun};
 use crate::outbox::{Carried, Content, Letter};
 use crate::recorded::read_history;
+use crate::starting::child_link;
 
 /// Runs of a workflow id that are looked at for a child that was started before.
 const RUNS_SEARCHED: usize = 100;
@@ -270,6 +269,7 @@ fn start(
         record: record(minted.run, &started, now),
         events: first_events(started, Vec::new(), None, now),
         replaces,
+        first: None,
     })))
 }
 
@@ -389,18 +389,13 @@ fn message(
 }
 
 /// A child tells its parent how it ended. A parent that has ended is not told.
-fn to_parent(
-    store: &dyn Store,
-    letter: &Letter,
-    close: &EventKind,
-) -> Result<Step, store::Error> {
+fn to_parent(store: &dyn Store, letter: &Letter, close: &EventKind) -> Result<Step, store::Error> {
     let Some((parent, outcome)) = letter.sender.parent.as_deref().zip(outcome(close)) else {
         return Ok(Step::Answer(None));
     };
     let record = store.execution(parent.run_id.key())?;
-    let is_open = |record: &ExecutionRecord| {
-        record.run_id == parent.run_id && !record.status.is_closed()
-    };
+    let is_open =
+        |record: &ExecutionRecord| record.run_id == parent.run_id && !record.status.is_closed();
     Ok(match record.filter(is_open) {
         None => Step::Answer(None),
         Some(record) => Step::Give {

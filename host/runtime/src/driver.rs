@@ -22,10 +22,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::activation::{Job, perform};
 use crate::asking::query_failed;
+use crate::chain::Minter;
 use crate::error::Error;
 use crate::follow::{UpdateFollower, UpdateFollowers};
 use crate::local::{Activities, ActivityContext};
 use crate::message::{Answer, Assignment, CallError, Input, Loaded, Output, ReplyId};
+use crate::outbox::letters_of;
+use crate::post::{Errand, Waiter};
 use crate::query::{Copies, Gates, Question, Reply};
 use crate::recorded::read_history;
 use crate::run_log;
@@ -87,7 +90,7 @@ impl Drop for Follower {
 }
 
 /// Work of a pool thread.
-enum Task {
+pub(crate) enum Task {
     Load {
         run: RunKey,
         shard: usize,
@@ -110,6 +113,8 @@ enum Task {
         /// The query's turn and its share of the pool, until the answer is there.
         turn: [OwnedSemaphorePermit; 2],
     },
+    /// Carry a letter.
+    Carry(Errand),
     /// End the thread that takes this.
     Stop,
 }
@@ -121,8 +126,9 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shards: Vec<Sender<Input>>,
     pool: Sender<Task>,
-    replies: Mutex<BTreeMap<ReplyId, oneshot::Sender<Result<Answer, CallError>>>>,
-    next_reply: AtomicU64,
+    pub(crate) replies: Mutex<BTreeMap<ReplyId, Waiter>>,
+    pub(crate) next_reply: AtomicU64,
+    pub(crate) minter: Arc<dyn Minter>,
     pub(crate) queues: Mutex<TaskQueues>,
     pub(crate) offered: Mutex<BTreeMap<TaskQueue, Arc<Notify>>>,
     followers: Mutex<BTreeMap<RunKey, watch::Sender<Progress>>>,
@@ -153,6 +159,7 @@ pub(crate) struct Parts {
     pub(crate) activities: Activities,
     pub(crate) local_activities_max: usize,
     pub(crate) guest_threads: usize,
+    pub(crate) minter: Arc<dyn Minter>,
     /// Bytes that copies of runs kept for queries may take.
     pub(crate) copies_bytes: usize,
 }
@@ -172,6 +179,7 @@ pub(crate) fn spawn(parts: Parts, machines: Vec<Shard>) -> std::io::Result<Arc<S
         pool,
         replies: Mutex::default(),
         next_reply: AtomicU64::new(1),
+        minter: parts.minter,
         queues: Mutex::default(),
         offered: Mutex::default(),
         followers: Mutex::default(),
@@ -270,7 +278,7 @@ impl Shared {
     ) -> Result<Answer, CallError> {
         let (sender, receiver) = oneshot::channel();
         let id = ReplyId(self.next_reply.fetch_add(1, Ordering::Relaxed));
-        lock(&self.replies).insert(id, sender);
+        lock(&self.replies).insert(id, Waiter::Caller(sender));
         self.send(run, input(id));
         let closed = |_| CallError::Unavailable("the host is shutting down".to_owned());
         receiver.await.map_err(closed)?
@@ -321,6 +329,7 @@ impl Shared {
                     shard,
                 });
             }
+            Output::Send(letter) => self.give(Task::Carry(Errand::new(letter))),
             Output::RunActivity(assignment) => self.run_activity(shard, *assignment),
             Output::StopActivity { run, seq, attempt } => {
                 if let Some(token) = lock(&self.running).get(&(run, seq, attempt)) {
@@ -330,9 +339,12 @@ impl Shared {
             Output::Offer(key) => self.offer(key),
             Output::Withdraw(key) => lock(&self.queues).withdraw(&key),
             Output::Reply(id, result) => {
-                if let Some(sender) = lock(&self.replies).remove(&id) {
+                let waiter = lock(&self.replies).remove(&id);
+                match waiter {
                     // A caller that gave up waiting is no longer there to be told.
-                    drop(sender.send(result));
+                    Some(Waiter::Caller(sender)) => drop(sender.send(result)),
+                    Some(Waiter::Courier(errand)) => self.heard(*errand, &result),
+                    None => {}
                 }
             }
             Output::Advanced { run, last, close } => {
@@ -406,7 +418,7 @@ impl Shared {
         }
     }
 
-    fn give(&self, task: Task) {
+    pub(crate) fn give(&self, task: Task) {
         drop(self.pool.send(task));
     }
 
@@ -525,6 +537,10 @@ fn pool_thread(shared: &Arc<Shared>, tasks: &Receiver<Task>) {
                 drop(turn);
                 continue;
             }
+            Task::Carry(errand) => {
+                shared.carry(errand);
+                continue;
+            }
             Task::Stop => return,
             Task::Activate {
                 run,
@@ -564,11 +580,17 @@ pub fn load(store: &dyn Store, run: RunKey) -> Result<Option<Box<Loaded>>, store
     let execution = recover(run, &history, tasks, updates).map_err(corrupt)?;
     let after = run.0.checked_sub(1).map(RunKey);
     let is_ready = store.ready(after, 1)?.first() == Some(&run);
+    let letters = if record.status.is_closed() {
+        letters_of(store, run)?
+    } else {
+        Vec::new()
+    };
     Ok(Some(Box::new(Loaded {
         record,
         execution,
         history,
         is_ready,
+        letters,
     })))
 }
 

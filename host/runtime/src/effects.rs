@@ -103,6 +103,7 @@ impl Shard {
             }
             _ => {}
         }
+        Self::letters_changed(run, &event.kind);
         if event.kind.is_delivered() {
             run.wants_flush = true;
             self.message_wakes(run, &event.kind);

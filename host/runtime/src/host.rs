@@ -123,6 +123,7 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
         activities: options.activities,
         local_activities_max: options.local_activities_max.max(1),
         guest_threads: options.guest_threads.max(1),
+        minter: mint.clone(),
         copies_bytes: options.cache_bytes / 4,
     };
     let shared = spawn(parts, machines)?;
@@ -141,7 +142,10 @@ pub fn start(options: Options, world: World) -> Result<Handle, StartError> {
 /// Wakes the runs that are owed something and offers the tasks that wait, in pages and no faster
 /// than the runs can be read. Due timers find their runs by themselves.
 fn recover(shared: &Arc<Shared>) {
-    if let Err(error) = recover_ready(shared).and_then(|()| recover_tasks(shared)) {
+    if let Err(error) = recover_ready(shared)
+        .and_then(|()| recover_tasks(shared))
+        .and_then(|()| recover_letters(shared))
+    {
         tracing::error!(%error, "recovery could not read the store; restart the host");
         shared.fatal.send_replace(Some(error));
     }
@@ -176,6 +180,21 @@ fn recover_tasks(shared: &Arc<Shared>) -> Result<(), store::Error> {
         for key in remote {
             shared.offer(key);
         }
+    }
+}
+
+/// Wakes the runs that owe others a letter.
+fn recover_letters(shared: &Arc<Shared>) -> Result<(), store::Error> {
+    let mut after = None;
+    loop {
+        let letters = shared.store.letters(after, RECOVERY_PAGE)?;
+        let Some(last) = letters.last() else {
+            return Ok(());
+        };
+        after = Some(*last);
+        let mut runs: Vec<RunKey> = letters.into_iter().map(|key| key.run).collect();
+        runs.dedup();
+        wake(shared, &runs);
     }
 }
 

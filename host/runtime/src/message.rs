@@ -5,12 +5,13 @@ use std::sync::Arc;
 use steadfast_engine::decide::{Execution, Rejection, Request};
 use steadfast_model::event::{Started, UpdateOutcome};
 use steadfast_model::{
-    ActivityTask, Event, EventNumber, ExecutionRecord, Failure, Payload, RunKey, Seq, Status,
-    Timestamp, UpdateId,
+    ActivityTask, Event, EventNumber, ExecutionRecord, Failure, LetterKey, Payload, RunKey, Seq,
+    Status, Timestamp, UpdateId,
 };
 use steadfast_ports::store::{self, Batch, TaskKey, TimerKey};
 
 use crate::activation::{Finished, Job};
+use crate::outbox::{Carried, Letter};
 
 /// Names a caller who waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,6 +145,8 @@ pub struct Loaded {
     pub history: Vec<Event>,
     /// True if the store marks it as owed an activation.
     pub is_ready: bool,
+    /// For a run that has ended: the letters that it still owes.
+    pub letters: Vec<LetterKey>,
 }
 
 /// Everything that can wake a shard.
@@ -246,6 +249,13 @@ pub enum Input {
         /// Where to read on.
         after: Option<TimerKey>,
     },
+    /// A letter was carried, or could not be.
+    Carried {
+        /// Which.
+        key: LetterKey,
+        /// What became of it.
+        carried: Carried,
+    },
     /// Stop: for the driver, which drops the shard.
     Shutdown,
     /// An activity that runs in this process ended.
@@ -297,6 +307,8 @@ pub enum Output {
         /// What to do.
         job: Box<Job>,
     },
+    /// Carry this to another run, and say what became of it.
+    Send(Box<Letter>),
     /// Run an activity in this process.
     RunActivity(Box<Assignment>),
     /// Tell a running activity of this process to stop.

@@ -6,14 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use steadfast_engine::child::{Answer, letters, letters_of};
+use steadfast_engine::child::{Answer, letters, letters_of as owed_of};
 use steadfast_engine::decide::Request;
-use steadfast_model::child::Parent;
 use steadfast_model::event::Started;
-use steadfast_model::{
-    Event, EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp,
-};
-use steadfast_ports::store::Write;
+use steadfast_model::{Event, EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp};
+use steadfast_ports::Store;
+use steadfast_ports::store::{self, Write};
 
 use crate::message::Output;
 use crate::run::Run;
@@ -83,9 +81,7 @@ impl Letters {
             if let Some(place) = place_of(&event.kind)
                 && letters.owed.contains(&place)
             {
-                letters
-                    .commands
-                    .insert(place, Arc::new(event.kind.clone()));
+                letters.commands.insert(place, Arc::new(event.kind.clone()));
             }
             if event.kind.is_close() {
                 letters.close = Some(Arc::new(event.kind.clone()));
@@ -180,7 +176,7 @@ impl Letters {
             self.owed = letters(run).collect();
         } else if let Some(seq) = outside_seq(kind) {
             self.owed.retain(|(number, _)| *number != seq);
-            let kinds = letters_of(run, seq).into_iter();
+            let kinds = owed_of(run, seq).into_iter();
             self.owed.extend(kinds.map(|kind| (seq, kind)));
         } else {
             return;
@@ -273,23 +269,26 @@ impl Shard {
         &mut self,
         run: &mut Run,
         key: LetterKey,
-        answer: Option<Box<Answer>>,
+        carried: Carried,
         now: Timestamp,
     ) {
+        let Carried::Answered(answer) = carried else {
+            return self.carry_later(key, now);
+        };
         self.in_post.remove(&key);
         if run.is_closed() {
             run.letters.owed.remove(&(key.seq, key.kind));
             run.letters.commands.remove(&(key.seq, key.kind));
-            self.note_dirty(run, now);
         } else if let Some(answer) = answer {
             // Rejected only if the run is closed.
             drop(self.take(run, Request::Answer(*answer), now));
         }
+        self.note_dirty(run, now);
         self.post(run);
     }
 
     /// A letter could not be carried now. It stays the courier's, so that it is not sent twice.
-    pub(crate) fn carry_later(&mut self, key: LetterKey, now: Timestamp) {
+    fn carry_later(&mut self, key: LetterKey, now: Timestamp) {
         self.resend.insert((now.after(RESEND), key));
     }
 
@@ -316,5 +315,30 @@ fn target_of(kind: &EventKind) -> Option<&str> {
         Some(target.workflow_id.as_str())
     } else {
         None
+    }
+}
+
+/// Letters that are read at once.
+const LETTERS_PAGE: usize = 1000;
+
+/// The letters on disk that a run owes.
+///
+/// # Errors
+/// Any [`store::Error`] of a read.
+pub fn letters_of(store: &dyn Store, run: RunKey) -> Result<Vec<LetterKey>, store::Error> {
+    let mut letters = Vec::new();
+    let mut after = run.0.checked_sub(1).map(|before| LetterKey {
+        run: RunKey(before),
+        seq: Seq(u32::MAX),
+        kind: LetterKind::ParentClosed,
+    });
+    loop {
+        let page = store.letters(after, LETTERS_PAGE)?;
+        after = page.last().copied();
+        let is_last = page.len() < LETTERS_PAGE || after.is_none_or(|key| key.run != run);
+        letters.extend(page.into_iter().filter(|key| key.run == run));
+        if is_last {
+            return Ok(letters);
+        }
     }
 }

@@ -11,6 +11,7 @@ use steadfast_model::{EventKind, RunKey, Timestamp};
 use crate::chain::run_timers;
 use crate::effects::{activity_timer, workflow_timer};
 use crate::message::{CallError, Input, Loaded, Output, ReplyId};
+use crate::outbox::Letters;
 use crate::rows::Rows;
 use crate::run::Run;
 use crate::shard::{LOADS_MAX, LoadResult, RELOAD, Shard};
@@ -84,6 +85,7 @@ impl Shard {
             execution,
             history,
             is_ready,
+            letters,
         } = loaded;
         let mut run = Run::new(record, execution);
         let key = run.key();
@@ -99,6 +101,7 @@ impl Shard {
                 run.inputs.insert(*seq, Arc::new(input.clone()));
             }
         }
+        run.letters = Letters::loaded(&run, &history, &letters);
         run.history = Some(history);
         for (seq, pending) in &run.execution.state.pending {
             if let Pending::Timer { fire_at } = pending {
@@ -122,6 +125,7 @@ impl Shard {
         self.dispatch(&mut run, now);
         self.release_lost(&mut run, now);
         self.note_dirty(&mut run, now);
+        self.post(&run);
         run
     }
 
@@ -145,7 +149,7 @@ impl Shard {
     /// Keeps a run in memory, unless it is over and everything about it is written.
     pub(crate) fn keep(&mut self, mut run: Run) {
         self.uncount(&run);
-        let is_over = run.is_closed() && run.is_evictable();
+        let is_over = run.is_closed() && run.is_evictable() && run.letters.is_empty();
         if is_over {
             return;
         }
@@ -224,6 +228,7 @@ fn reply_of(input: &Input) -> Option<ReplyId> {
         | Input::Finished { .. }
         | Input::TimersLoaded { .. }
         | Input::TimersFailed { .. }
+        | Input::Carried { .. }
         | Input::Shutdown
         | Input::ActivityEnded { .. } => None,
     }

@@ -15,6 +15,7 @@ use steadfast_ports::store::{Batch, FencingToken, TimerKey, Write};
 use crate::activation::{Job, Live};
 use crate::chain::run_timers;
 use crate::message::{Answer, CallError, ReplyId, Ticket, UpdateProgress};
+use crate::outbox::Letters;
 use crate::rows::Rows;
 
 /// The run's instance.
@@ -54,6 +55,8 @@ pub(crate) struct Run {
     pub(crate) execution: Execution,
     pub(crate) started: Arc<Started>,
     pub(crate) rows: Rows,
+    /// What it owes other runs.
+    pub(crate) letters: Letters,
     /// Decided, not yet submitted.
     pub(crate) events: Vec<Event>,
     /// The run that follows: it begins with the batch that ends this one.
@@ -105,6 +108,7 @@ impl Run {
             execution,
             started,
             rows: Rows::default(),
+            letters: Letters::default(),
             events: Vec::new(),
             successor: None,
             claim: None,
@@ -143,6 +147,7 @@ impl Run {
             || self.claim.is_some()
             || self.is_record_dirty
             || self.rows.is_dirty()
+            || self.letters.is_dirty()
             || self.wanted_ready() != self.is_ready_on_disk
     }
 
@@ -185,6 +190,8 @@ impl Run {
         if std::mem::take(&mut self.is_record_dirty) {
             writes.push(Write::PutExecution(Box::new(self.record.clone())));
         }
+        let key = self.key();
+        self.letters.write(key, &mut writes);
         let is_ready = self.wanted_ready();
         if is_ready != self.is_ready_on_disk {
             let key = self.key();
@@ -387,6 +394,7 @@ impl Run {
             + live
             + inputs
             + history
+            + self.letters.memory_bytes()
             + self.execution.state.memory_bytes()
             + self.execution.tasks.len() * 1024
             + self

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use steadfast_engine::chain::{may_follow, may_follow_timeout};
 use steadfast_engine::decide::Request;
 use steadfast_model::command::Step;
-use steadfast_model::{ActivityType, Millis, RunKey, Seq, Timestamp};
+use steadfast_model::{ActivityType, LetterKey, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::store::{self, FencingToken, TimerKey, TimerKind};
 
 use crate::activation::{Finished, Yielded};
@@ -87,6 +87,10 @@ pub struct Shard {
     pub(crate) recency: BTreeMap<u64, RunKey>,
     pub(crate) use_count: u64,
     pub(crate) resident_bytes: usize,
+    /// Letters that the courier has, so that none is sent twice at a time.
+    pub(crate) in_post: BTreeSet<LetterKey>,
+    /// Letters of those that are to be sent again, by when.
+    pub(crate) resend: BTreeSet<(Timestamp, LetterKey)>,
     /// Set by the first failure that only a restart can heal.
     pub(crate) fatal: Option<store::Error>,
 }
@@ -116,6 +120,8 @@ impl Shard {
             recency: BTreeMap::new(),
             use_count: 0,
             resident_bytes: 0,
+            in_post: BTreeSet::new(),
+            resend: BTreeSet::new(),
             fatal: None,
         }
     }
@@ -143,7 +149,8 @@ impl Shard {
     pub fn next_wake(&self) -> Option<Timestamp> {
         let lazy = self.lazy.front().map(|(since, _)| since.after(LAZY_FLUSH));
         let reload = self.reloads.first().map(|(at, _)| *at);
-        [self.timers.next(), lazy, reload]
+        let resend = self.resend.first().map(|(at, _)| *at);
+        [self.timers.next(), lazy, reload, resend]
             .into_iter()
             .flatten()
             .min()
@@ -169,6 +176,7 @@ impl Shard {
             }
             Input::TimersFailed { after } => self.timers.failed(after, now),
             Input::Shutdown => {}
+            Input::Carried { key, .. } => self.give(key.run, input, now),
             // What is not in memory is on disk.
             Input::Flush { run, reply } if !self.knows(run) => {
                 self.outputs.push(Output::Reply(reply, Ok(Answer::Done)));
@@ -213,6 +221,7 @@ impl Shard {
             }
         }
         self.reload_due(now);
+        self.resend_due(now);
         if let Some(read) = self.timers.read(now) {
             self.outputs.push(Output::LoadTimers {
                 after: read.after,
@@ -341,8 +350,9 @@ impl Shard {
                 let next = run.execution.state.new_run_id.map(|id| id.key());
                 self.outputs.extend(next.map(|run| Output::Touch { run }));
             }
+            Input::Carried { key, carried } => self.carried(run, key, carried, now),
             // What is owed is found when the run settles.
-            Input::Touch { .. } => {}
+            Input::Touch { .. } => self.post(run),
             Input::Retry { .. } => self.wake_if_due(run, now),
             Input::Start { .. }
             | Input::Committed { .. }

@@ -6,9 +6,9 @@ use steadfast_model::chain::{CarriedSignal, Fields};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{DETAILS_BYTES_MAX, FIELDS_BYTES_MAX, SUMMARY_BYTES_MAX};
 use steadfast_model::{
-    ChainOptions, ComponentDigest, EventKind, EventNumber, ExecutionRecord, Initiator, Link,
-    Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, RunKey, SignalName, Status,
-    TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    ChainOptions, ChildOptions, ComponentDigest, EventKind, EventNumber, ExecutionRecord,
+    Initiator, Link, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, RunKey, SignalName,
+    Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::chain::{Minter, record};
@@ -355,6 +355,7 @@ impl Handle {
             attempt: 1,
             options: start.options.chain.clone(),
             link: first_link(&start.options, attempt.has_message(), now),
+            parent: None,
         };
         let record = record(minted.run, &started, now);
         let signals = attempt.signal.iter().cloned().collect();
@@ -407,6 +408,30 @@ fn first_link(options: &StartOptions, has_message: bool, now: Timestamp) -> Link
         .execution_timeout
         .map(|limit| begins.after(limit));
     link
+}
+
+/// What a child carries, and where it stands in its chain.
+///
+/// # Errors
+/// What is wrong with its options.
+pub(crate) fn child_link(
+    options: &ChildOptions,
+    now: Timestamp,
+) -> Result<(ChainOptions, Link), String> {
+    let mut start = StartOptions {
+        chain: ChainOptions {
+            execution_timeout: options.execution_timeout,
+            run_timeout: options.run_timeout,
+            retry: options.retry.clone(),
+            cron: options.cron.clone(),
+            summary: options.summary.clone(),
+            ..ChainOptions::default()
+        },
+        ..StartOptions::default()
+    };
+    normalise(&mut start, now).map_err(|error| error.to_string())?;
+    let link = first_link(&start, false, now);
+    Ok((start.chain, link))
 }
 
 /// Checks options and fills in what follows from them.
