@@ -63,6 +63,16 @@ impl RetryPolicy {
         self
     }
 
+    /// First interval, growth, largest interval, attempts.
+    pub(crate) const fn numbers(self) -> (u64, u32, u64, u32) {
+        (
+            self.initial_interval_ms,
+            self.backoff_permille,
+            self.maximum_interval_ms,
+            self.maximum_attempts,
+        )
+    }
+
     /// Sets the number of attempts in total; 1 disables retries. Default: unlimited (0).
     #[must_use]
     pub fn maximum_attempts(mut self, attempts: u32) -> Self {

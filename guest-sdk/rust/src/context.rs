@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use crate::activity::Activity;
 use crate::cancel::Cancelled;
+use crate::child::Child;
 use crate::condition::WaitUntil;
 use crate::continue_as_new::ContinueAsNew;
+use crate::execution::Execution;
 use crate::failure::Failure;
 use crate::handler::{Answer, HandlersFinished};
 use crate::host::{self, ChainInfo, WorkflowInfo};
@@ -330,6 +332,21 @@ impl Context {
             data: Vec::new(),
         };
         host::upsert_memo(BTreeMap::from([(name.into(), nothing)]));
+    }
+
+    /// Describes a child workflow; awaiting it starts it and waits for its end.
+    pub fn child<T: Decode>(
+        &self,
+        workflow_type: &str,
+        input: &(impl Encode + ?Sized),
+    ) -> Child<T> {
+        Child::new(workflow_type, input)
+    }
+
+    /// Names another execution, to signal it or to ask it to cancel itself.
+    #[must_use]
+    pub fn execution(&self, workflow_id: impl Into<String>) -> Execution {
+        Execution::new(workflow_id.into())
     }
 
     /// Describes the run that follows this one; awaiting it ends this run.

@@ -11,6 +11,8 @@ use crate::testing::fake as host;
 use wasm as host;
 
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
+use crate::bindings::steadfast::workflow::children::ChildOptions;
+use crate::bindings::steadfast::workflow::executions::Target;
 use crate::failure::Failure;
 use crate::log::Level;
 use crate::operation::Outcome;
@@ -73,6 +75,27 @@ pub(crate) fn schedule_activity(
 pub(crate) fn cancel_activity(operation: u32) {
     may_command("activities.cancel");
     host::cancel_activity(operation);
+}
+
+/// Starts a child: its start has the number returned, its outcome the next one.
+pub(crate) fn start_child(workflow_type: &str, input: Payload, options: &ChildOptions) -> u32 {
+    may_command("children.start");
+    host::start_child(workflow_type, input, options)
+}
+
+pub(crate) fn cancel_child(operation: u32) {
+    may_command("children.cancel");
+    host::cancel_child(operation);
+}
+
+pub(crate) fn signal_execution(target: &Target, name: &str, input: Payload) -> u32 {
+    may_command("executions.signal");
+    host::signal_execution(target, name, input)
+}
+
+pub(crate) fn cancel_execution(target: &Target, reason: &str) -> u32 {
+    may_command("executions.request-cancel");
+    host::cancel_execution(target, reason)
 }
 
 pub(crate) fn start_timer(duration_ms: u64) -> u32 {
@@ -153,7 +176,8 @@ pub(crate) fn upsert_memo(memo: BTreeMap<String, Payload>) {
 #[cfg(target_arch = "wasm32")]
 mod wasm {
     use crate::bindings::steadfast::workflow::{
-        activities, clock, log, markers, random, timers, types, updates, workflow_info,
+        activities, children, clock, executions, log, markers, random, timers, types, updates,
+        workflow_info,
     };
     use crate::component::{failure_to_wire, to_wire};
     use crate::log::Level;
@@ -183,6 +207,36 @@ mod wasm {
         run::recycle(input.data);
         operation
     }
+
+    pub(super) fn start_child(
+        workflow_type: &str,
+        input: Payload,
+        options: &children::ChildOptions,
+    ) -> u32 {
+        let input = types::Payload {
+            encoding: input.encoding,
+            data: input.data,
+        };
+        let (started, _outcome) = children::start(workflow_type, &input, options);
+        run::recycle(input.data);
+        started
+    }
+
+    pub(super) fn cancel_child(operation: u32) {
+        children::cancel(operation, "");
+    }
+
+    pub(super) fn signal_execution(target: &executions::Target, name: &str, input: Payload) -> u32 {
+        let input = types::Payload {
+            encoding: input.encoding,
+            data: input.data,
+        };
+        let operation = executions::signal(target, name, &input);
+        run::recycle(input.data);
+        operation
+    }
+
+    pub(super) use executions::request_cancel as cancel_execution;
 
     pub(super) fn side_effect(name: &str, value: Payload) -> Payload {
         let value = types::Payload {

@@ -46,10 +46,12 @@ mod activity;
 pub mod bindings;
 mod cancel;
 #[doc(hidden)]
+mod child;
 pub mod component;
 mod condition;
 mod context;
 mod continue_as_new;
+mod execution;
 mod executor;
 mod failure;
 mod handler;
@@ -74,9 +76,11 @@ mod workflow;
 
 pub use activity::{Activity, ActivityHandle, Cancellation, RetryPolicy};
 pub use cancel::Cancelled;
+pub use child::{Child, ChildCancellation, ChildHandle, IdReusePolicy, ParentClosePolicy};
 pub use condition::WaitUntil;
 pub use context::Context;
 pub use continue_as_new::ContinueAsNew;
+pub use execution::{Execution, Message};
 pub use failure::{Failure, FailureKind, Frame};
 pub use handler::{Answer, HandlersFinished};
 pub use host::{ChainInfo, WorkflowInfo};

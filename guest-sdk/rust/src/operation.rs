@@ -141,6 +141,10 @@ impl Operations {
 pub(crate) enum Kind {
     Activity,
     Timer,
+    /// The outcome of a child.
+    Child,
+    /// What ends by itself: the start of a child, a message to another execution.
+    Brief,
 }
 
 /// The owner of one operation: dropping it while the operation is pending cancels it.
@@ -240,6 +244,8 @@ fn request_cancel(number: u32, kind: Kind) {
     match kind {
         Kind::Activity => host::cancel_activity(number),
         Kind::Timer => host::cancel_timer(number),
+        Kind::Child => host::cancel_child(number),
+        Kind::Brief => {}
     }
 }
 

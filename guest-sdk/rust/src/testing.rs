@@ -69,6 +69,39 @@ pub enum Call {
     Random(u32),
     /// A line was logged.
     Log(Level, String),
+    /// A child was started; its outcome has the next number.
+    StartChild {
+        /// The number of its start.
+        operation: u32,
+        /// What runs.
+        workflow_type: String,
+        /// Its input.
+        input: Payload,
+        /// Everything that is not the default, by its name in the WIT.
+        options: Vec<(String, String)>,
+    },
+    /// A child was cancelled, by the number of its outcome.
+    CancelChild(u32),
+    /// Another execution was signalled.
+    SignalExecution {
+        /// Its number.
+        operation: u32,
+        /// Which.
+        workflow_id: String,
+        /// The signal's name.
+        name: String,
+        /// The signal's payload.
+        input: Payload,
+    },
+    /// Another execution was asked to cancel itself.
+    CancelExecution {
+        /// Its number.
+        operation: u32,
+        /// Which.
+        workflow_id: String,
+        /// Why.
+        reason: String,
+    },
     /// Values of the memo were set or taken away.
     UpsertMemo(BTreeMap<String, Payload>),
 }

@@ -11,6 +11,7 @@ use steadfast_runtime::activation::begin;
 use steadfast_runtime::read_history;
 
 use crate::client::Client;
+use crate::family::check_family;
 use crate::work::{Workers, result_of};
 
 /// Everything seen so far.
@@ -73,6 +74,7 @@ impl Checker {
         client: &Client,
         workers: &Workers,
     ) {
+        check_family(self.seed, &self.seen);
         for run in client.runs() {
             let history = self.seen.get(&run).unwrap_or_else(|| {
                 panic!(

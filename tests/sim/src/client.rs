@@ -14,6 +14,7 @@ use steadfast_ports::fake::{Rng, ScriptedGuests};
 use steadfast_runtime::chain::{Minter, record};
 use steadfast_runtime::message::{Answer, CallError, Input, NewRun, ReplyId};
 
+use crate::family::{add_others, kids};
 use crate::plan::{Plan, script};
 use crate::update::{Update, Updates};
 use crate::work::is_workers;
@@ -57,8 +58,13 @@ impl Client {
     pub(crate) fn prepare(plan: &Plan, guests: &ScriptedGuests) -> Self {
         let mut rng = Rng::new(plan.seed ^ 0x1234);
         let mut client = Self::default();
+        for (name, ops) in kids() {
+            guests.bind(b"component", name, ops);
+        }
         for workflow in 0..plan.workflows {
-            let (ops, owed) = script(&mut rng);
+            let (mut ops, owed) = script(&mut rng);
+            let mut family = Rng::new(plan.seed ^ 0xc41d ^ (workflow << 32));
+            add_others(&mut family, &mut ops, plan.workflows);
             guests.bind(b"component", &format!("w{workflow}"), ops);
             client.todo.push_back(Todo::Start(workflow));
             if rng.chance(100) {

@@ -17,6 +17,8 @@
 
 pub mod check;
 pub mod client;
+pub mod courier;
+pub mod family;
 pub mod mint;
 pub mod plan;
 pub mod update;

@@ -10,12 +10,14 @@ use steadfast_ports::store::{self, Batch, FencingToken, TimerKey, Write};
 use steadfast_ports::{Guests, Store};
 use steadfast_runtime::activation::{Job, perform};
 use steadfast_runtime::message::{Input, Output, Ticket};
+use steadfast_runtime::outbox::Letter;
 use steadfast_runtime::shard::{Shard, ShardOptions};
 use steadfast_runtime::task_queue::TaskQueues;
 use steadfast_runtime::{load, load_timers};
 
 use crate::check::Checker;
 use crate::client::Client;
+use crate::courier::Courier;
 use crate::mint::Mint;
 use crate::plan::Plan;
 use crate::work::{Attempt, Workers};
@@ -41,6 +43,8 @@ pub enum Event {
     Load(usize, RunKey),
     /// Due times are read.
     LoadTimers(usize, Option<TimerKey>, Timestamp),
+    /// A letter is carried, after so many tries.
+    Carry(Box<Letter>, u32),
     /// A guest is driven.
     Activate(usize, RunKey, u64, Box<Job>),
     /// A shard looks at the clock.
@@ -104,6 +108,7 @@ pub struct World {
     pub(crate) task_queues: TaskQueues,
     pub(crate) workers: Workers,
     pub(crate) client: Client,
+    pub(crate) courier: Courier,
     pub(crate) checker: Checker,
     report: Report,
     trace: bool,
@@ -135,6 +140,7 @@ impl World {
             task_queues: TaskQueues::default(),
             workers: Workers::default(),
             client: Client::default(),
+            courier: Courier::default(),
             checker: Checker::new(plan.seed),
             report: Report::default(),
             trace,
@@ -247,6 +253,7 @@ impl World {
                 };
                 self.soon(Event::Input(shard, Box::new(input)));
             }
+            Event::Carry(letter, tries) => self.carry(letter, tries),
             Event::Tick(shard) => {
                 self.ticks.remove(&shard);
                 let now = self.wall();
@@ -316,6 +323,8 @@ impl World {
             Output::StopActivity { run, seq, attempt } => self.stop_attempt(run, seq, attempt),
             Output::Offer(key) => self.task_queues.offer(key),
             Output::Withdraw(key) => self.task_queues.withdraw(&key),
+            Output::Send(letter) => self.soon(Event::Carry(letter, 0)),
+            Output::Reply(id, result) if self.courier.is_waiting(id) => self.heard(id, &result),
             Output::Reply(id, result) => self.reply(id, result),
             Output::Advanced {
                 run,
@@ -374,6 +383,7 @@ impl World {
         self.task_queues = TaskQueues::default();
         self.workers.host_died();
         self.client.host_died();
+        self.courier = Courier::default();
         self.checker.look(&self.store);
         let down = 1 + self.rng.below(2000);
         self.after(down, Event::Restart);
@@ -422,12 +432,16 @@ impl World {
         self.store.set_faults(FaultPlan::default());
         let ready = self.store.ready(None, 10_000).expect("readable");
         let tasks = self.store.tasks(None, 10_000).expect("readable");
+        let letters = self.store.letters(None, 10_000).expect("readable");
         self.plan.store.read_permille = faults;
         if !self.is_healed {
             self.store.set_faults(self.plan.store.clone());
         }
         for run in ready {
             self.send(run, Input::Touch { run });
+        }
+        for letter in letters {
+            self.send(letter.run, Input::Touch { run: letter.run });
         }
         for key in tasks {
             if key.queue.as_str() == steadfast_runtime::rows::HOST_QUEUE {
@@ -529,19 +543,25 @@ impl World {
         self.report.trace = hash;
     }
 
+    /// True for a run that was begun, durably, and has not ended.
+    fn is_open(&self, run: RunKey) -> bool {
+        let record = self.store.execution(run).expect("readable");
+        record.is_some_and(|record| !record.status.is_closed())
+    }
+
+    /// True if every run has ended, children included, and none owes another anything.
     fn all_closed(&self) -> bool {
+        let last = self.store.last_run().expect("readable").0;
         self.is_up
-            && self
-                .client
-                .runs()
-                .all(|run| self.checker.is_closed(&self.store, run))
+            && (1..=last).all(|run| !self.is_open(RunKey(run)))
+            && self.store.letters(None, 1).expect("readable").is_empty()
     }
 
     fn open_runs(&self) -> String {
-        let open: Vec<_> = self
-            .client
-            .runs()
-            .filter(|run| !self.checker.is_closed(&self.store, *run))
+        let last = self.store.last_run().expect("readable").0;
+        let open: Vec<_> = (1..=last)
+            .map(RunKey)
+            .filter(|run| self.is_open(*run))
             .map(|run| {
                 let record = self.store.execution(run).expect("readable");
                 let history = steadfast_runtime::read_history(

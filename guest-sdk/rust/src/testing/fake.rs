@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::Call;
 use crate::bindings::steadfast::workflow::activities::ActivityOptions;
+use crate::bindings::steadfast::workflow::children::ChildOptions;
+use crate::bindings::steadfast::workflow::executions::Target;
 use crate::host::{ChainInfo, WorkflowInfo};
 use crate::log::Level;
 use crate::operation::Outcome;
@@ -131,13 +133,65 @@ fn options_set(options: &ActivityOptions) -> Vec<(String, String)> {
         ("maximum-interval-ms", options.maximum_interval_ms),
         ("maximum-attempts", u64::from(options.maximum_attempts)),
     ];
+    given(numbers, &options.settings)
+}
+
+fn given<const N: usize>(
+    numbers: [(&str, u64); N],
+    settings: &[(String, String)],
+) -> Vec<(String, String)> {
     let numbers = numbers.into_iter().filter(|(_, value)| *value > 0);
     let numbers = numbers.map(|(name, value)| (name.to_owned(), value.to_string()));
-    numbers.chain(options.settings.iter().cloned()).collect()
+    numbers.chain(settings.iter().cloned()).collect()
 }
 
 pub(crate) fn cancel_activity(operation: u32) {
     note(Call::CancelActivity(operation));
+}
+
+pub(crate) fn start_child(workflow_type: &str, input: Payload, options: &ChildOptions) -> u32 {
+    let numbers = [
+        ("execution-timeout-ms", options.execution_timeout_ms),
+        ("run-timeout-ms", options.run_timeout_ms),
+        ("initial-interval-ms", options.initial_interval_ms),
+        ("backoff-permille", u64::from(options.backoff_permille)),
+        ("maximum-interval-ms", options.maximum_interval_ms),
+        ("maximum-attempts", u64::from(options.maximum_attempts)),
+    ];
+    let workflow_type = workflow_type.to_owned();
+    let options = given(numbers, &options.settings);
+    let operation = next_operation(|operation| Call::StartChild {
+        operation,
+        workflow_type,
+        input,
+        options,
+    });
+    // The next number is the outcome's.
+    with(|host| host.operations += 1);
+    operation
+}
+
+pub(crate) fn cancel_child(operation: u32) {
+    note(Call::CancelChild(operation));
+}
+
+pub(crate) fn signal_execution(target: &Target, name: &str, input: Payload) -> u32 {
+    let (workflow_id, name) = (target.workflow_id.clone(), name.to_owned());
+    next_operation(|operation| Call::SignalExecution {
+        operation,
+        workflow_id,
+        name,
+        input,
+    })
+}
+
+pub(crate) fn cancel_execution(target: &Target, reason: &str) -> u32 {
+    let (workflow_id, reason) = (target.workflow_id.clone(), reason.to_owned());
+    next_operation(|operation| Call::CancelExecution {
+        operation,
+        workflow_id,
+        reason,
+    })
 }
 
 pub(crate) fn start_timer(duration_ms: u64) -> u32 {

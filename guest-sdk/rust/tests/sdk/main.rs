@@ -6,6 +6,7 @@ use steadfast_sdk::testing::{Call, TestRun};
 
 mod activity;
 mod cancel;
+mod child;
 mod concurrency;
 mod description;
 mod handler;
@@ -44,6 +45,23 @@ fn short(call: &Call) -> String {
             Ok(_) => format!("complete {id}"),
             Err(failure) => format!("fail {id}: {}", failure.code()),
         },
+        Call::StartChild {
+            operation,
+            workflow_type,
+            ..
+        } => format!("child {workflow_type}#{operation}"),
+        Call::CancelChild(operation) => format!("cancel-child#{operation}"),
+        Call::SignalExecution {
+            operation,
+            workflow_id,
+            name,
+            ..
+        } => format!("signal {workflow_id} {name}#{operation}"),
+        Call::CancelExecution {
+            operation,
+            workflow_id,
+            ..
+        } => format!("cancel {workflow_id}#{operation}"),
         Call::UpsertMemo(memo) => format!("memo({})", memo.len()),
         Call::Random(length) => format!("random({length})"),
         Call::Log(level, message) => format!("{level:?}: {message}"),

@@ -16,7 +16,8 @@ use steadfast_model::{
 };
 
 use crate::guest::{
-    ActivityCall, Answered, CallOptions, Driven, Error, Guest, HostCalls, Stop, no_such_handler,
+    ActivityCall, Answered, CallOptions, ChildCall, ChildCallOptions, Driven, Error, Guest,
+    HostCalls, Stop, TargetCall, no_such_handler,
 };
 
 use self::text::{hex, json_array, json_string, text};
@@ -90,6 +91,18 @@ pub enum Op {
     ContinueAsNew,
     /// Changes the memo: sets this name to a JSON text, or takes the name away.
     UpsertMemo(String, Option<String>),
+    /// Starts a child of this type with this input and waits for its end. Observes its result, or
+    /// how else it ended.
+    Child(String, String, ChildCallOptions),
+    /// Starts a child and waits until it has started. Observes `started` or why not.
+    StartChild(String, String, ChildCallOptions),
+    /// Cancels the child that was started last, and waits for its end.
+    CancelChild,
+    /// Signals another execution by its workflow id, with this name and JSON text, and waits for
+    /// the answer.
+    SignalExternal(String, String, String),
+    /// Asks another execution to cancel itself, and waits for the answer.
+    CancelExternal(String),
     /// Ends the workflow with a failure of this code.
     Fail(String),
     /// Ends the workflow as cancelled.
@@ -133,6 +146,7 @@ pub struct ScriptedGuest {
     /// What nobody took: the event that brought it, its name, its payload.
     signals: VecDeque<(EventNumber, SignalName, Payload)>,
     input: Payload,
+    last_child: Option<Seq>,
     cancel: Option<String>,
     /// Accepted updates so far.
     updates: usize,
@@ -169,6 +183,7 @@ impl ScriptedGuest {
             operations: BTreeMap::new(),
             signals: VecDeque::new(),
             input: Payload::default(),
+            last_child: None,
             cancel: None,
             updates: 0,
             handlers: BTreeMap::new(),
@@ -333,6 +348,31 @@ impl ScriptedGuest {
                     None => Payload::encoded("binary/null", Vec::new()),
                 };
                 calls.upsert_memo(BTreeMap::from([(name, value)]))?;
+            }
+            Op::Child(workflow_type, input, options) => {
+                let seq = self.start_child(calls, &workflow_type, &input, &options)?;
+                self.wait = Wait::All(vec![seq.outcome()]);
+            }
+            Op::StartChild(workflow_type, input, options) => {
+                let seq = self.start_child(calls, &workflow_type, &input, &options)?;
+                self.wait = Wait::All(vec![seq]);
+            }
+            Op::CancelChild => {
+                if let Some(seq) = self.last_child {
+                    calls.cancel_child(seq, "enough")?;
+                    self.wait = Wait::All(vec![seq.outcome()]);
+                }
+            }
+            Op::SignalExternal(workflow_id, name, input) => {
+                let target = target(&workflow_id);
+                let seq = calls.signal_external(target, &name, input.as_bytes(), "")?;
+                self.operations.insert(seq, None);
+                self.wait = Wait::All(vec![seq]);
+            }
+            Op::CancelExternal(workflow_id) => {
+                let seq = calls.cancel_external(target(&workflow_id), "asked")?;
+                self.operations.insert(seq, None);
+                self.wait = Wait::All(vec![seq]);
             }
             Op::Fail(code) => {
                 let failure = Failure::application(&code, json_array(&self.observed));
@@ -505,6 +545,25 @@ impl ScriptedGuest {
         })
     }
 
+    fn start_child(
+        &mut self,
+        calls: &mut dyn HostCalls,
+        workflow_type: &str,
+        input: &str,
+        options: &ChildCallOptions,
+    ) -> Result<Seq, Stop> {
+        let seq = calls.start_child(ChildCall {
+            workflow_type,
+            input: input.as_bytes(),
+            encoding: "",
+            options,
+        })?;
+        self.operations.insert(seq, None);
+        self.operations.insert(seq.outcome(), None);
+        self.last_child = Some(seq);
+        Ok(seq)
+    }
+
     /// The outcome of what concerns other executions.
     #[allow(clippy::wildcard_enum_match_arm, reason = "`take` names every event")]
     fn outside(&mut self, kind: &EventKind) -> Result<(Seq, String), Stop> {
@@ -626,6 +685,15 @@ impl Guest for ScriptedGuest {
     fn memory_bytes(&self) -> usize {
         let observed: usize = self.observed.iter().map(|text| text.len() + 24).sum();
         1024 + observed + self.operations.len() * 64
+    }
+}
+
+fn target(workflow_id: &str) -> TargetCall<'_> {
+    TargetCall {
+        namespace: "",
+        workflow_id,
+        run_id: "",
+        child_only: false,
     }
 }
 
