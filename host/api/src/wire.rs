@@ -12,6 +12,7 @@ pub mod child;
 pub mod component;
 pub mod event;
 mod event_child;
+mod event_close;
 pub mod event_model;
 pub mod execution;
 pub mod failure;
@@ -39,8 +40,8 @@ pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowT
 pub use event::{Event, EventType, HistoryPage, MarkerKind};
 pub use execution::{
     Blocked, CancelWorkflow, Description, Empty, Execution, ExecutionList, Outcome, Paused,
-    PendingActivity, PendingTimer, PendingUpdate, SignalWorkflow, StartedWorkflow, Status,
-    TaskState, TerminateWorkflow,
+    PendingActivity, PendingChild, PendingTimer, PendingUpdate, SignalWorkflow, StartedWorkflow,
+    Status, TaskState, TerminateWorkflow,
 };
 pub use failure::{Attribute, Failure, FailureKind, Frame, RetryState};
 pub use options::{ActivityOptions, Cancellation, RetryPolicy};

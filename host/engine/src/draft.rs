@@ -181,6 +181,7 @@ impl<'e> Draft<'e> {
         Ok(())
     }
 
+    #[allow(clippy::too_many_lines, reason = "one short arm for each command")]
     fn command(&mut self, command: Command, at: Timestamp) {
         match command {
             Command::CompleteUpdate { update_id, outcome } => {

@@ -197,6 +197,7 @@ impl State {
     ///
     /// # Errors
     /// [`Inapplicable`]; the state is unchanged then.
+    #[allow(clippy::too_many_lines, reason = "one short arm for each event")]
     pub fn apply(&mut self, event: &Event) -> Result<(), Inapplicable> {
         self.check_order(event)?;
         let number = event.number;

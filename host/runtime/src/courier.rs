@@ -56,6 +56,10 @@ pub enum Said {
 ///
 /// # Errors
 /// [`store::Error`] of a read: to be carried later.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "few events ask for a letter"
+)]
 pub fn step(
     store: &dyn Store,
     letter: &Letter,
@@ -108,6 +112,10 @@ pub fn step(
 
 /// What the sender learns from the receiver's answer. `began` is the run that was to begin.
 #[must_use]
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "most rejections mean that the receiver has ended"
+)]
 pub fn said<T>(letter: &Letter, began: Option<RunId>, result: &Result<T, CallError>) -> Said {
     let answered = |answer: Option<Answer>| Said::Carried(Carried::Answered(answer.map(Box::new)));
     let seq = letter.key.seq;

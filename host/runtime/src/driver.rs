@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use futures_util::FutureExt;
-use steadfast_engine::decide::{Request, recover};
+use steadfast_engine::decide::Request;
 use steadfast_model::limits::{PAYLOAD_BYTES_MAX, QUERIES_PER_RUN_MAX};
-use steadfast_model::{Event, EventNumber, Failure, RunKey, Seq, TaskQueue, Timestamp, UpdateId};
+use steadfast_model::{Event, Failure, RunKey, Seq, TaskQueue, Timestamp, UpdateId};
 use steadfast_ports::store::{self, TaskKey, TimerKey};
 use steadfast_ports::{Clock, Guests, Store};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -25,16 +25,14 @@ use crate::asking::query_failed;
 use crate::chain::Minter;
 use crate::error::Error;
 use crate::follow::{UpdateFollower, UpdateFollowers};
+use crate::loading::{load, load_timers};
 use crate::local::{Activities, ActivityContext};
-use crate::message::{Answer, Assignment, CallError, Input, Loaded, Output, ReplyId};
-use crate::outbox::letters_of;
+use crate::message::{Answer, Assignment, CallError, Input, Output, ReplyId};
 use crate::post::{Errand, Waiter};
 use crate::query::{Copies, Gates, Question, Reply};
-use crate::recorded::read_history;
 use crate::run_log;
 use crate::shard::Shard;
 use crate::task_queue::TaskQueues;
-use crate::timer::READ_MAX;
 
 /// Most inputs that a shard takes in before it performs what they led to.
 const INPUTS_PER_ROUND: usize = 256;
@@ -561,51 +559,6 @@ fn pool_thread(shared: &Arc<Shared>, tasks: &Receiver<Task>) {
         };
         if let Some(sender) = shared.shards.get(shard) {
             drop(sender.send(input));
-        }
-    }
-}
-
-/// Reads a run with its history.
-///
-/// # Errors
-/// Any [`store::Error`] of a read; [`store::Error::Corrupt`] when the history does not fold.
-pub fn load(store: &dyn Store, run: RunKey) -> Result<Option<Box<Loaded>>, store::Error> {
-    let Some(record) = store.execution(run)? else {
-        return Ok(None);
-    };
-    let history = read_history(store, run, EventNumber(u64::MAX))?;
-    let tasks = store.activities(run)?;
-    let updates = store.updates(run)?;
-    let corrupt = |error| store::Error::Corrupt(format!("history of run {run}: {error}"));
-    let execution = recover(run, &history, tasks, updates).map_err(corrupt)?;
-    let after = run.0.checked_sub(1).map(RunKey);
-    let is_ready = store.ready(after, 1)?.first() == Some(&run);
-    let letters = if record.status.is_closed() {
-        letters_of(store, run)?
-    } else {
-        Vec::new()
-    };
-    Ok(Some(Box::new(Loaded {
-        record,
-        execution,
-        history,
-        is_ready,
-        letters,
-    })))
-}
-
-/// Reads due times.
-pub fn load_timers(store: &dyn Store, after: Option<TimerKey>, until: Timestamp) -> Input {
-    match store.timers(after, until, READ_MAX) {
-        Ok(keys) => {
-            let more_after = (keys.len() == READ_MAX)
-                .then(|| keys.last().copied())
-                .flatten();
-            Input::TimersLoaded { keys, more_after }
-        }
-        Err(error) => {
-            tracing::error!(%error, "due times could not be read; trying again");
-            Input::TimersFailed { after }
         }
     }
 }

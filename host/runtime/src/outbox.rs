@@ -113,6 +113,10 @@ impl Letters {
     }
 
     /// Bytes that keeping them costs.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "few events hold what a letter says"
+    )]
     pub(crate) fn memory_bytes(&self) -> usize {
         let payload = |kind: &EventKind| match kind {
             EventKind::StartChildWorkflowExecutionInitiated { input, .. }
@@ -126,6 +130,14 @@ impl Letters {
     }
 }
 
+fn cancel_kind(of_child: bool) -> LetterKind {
+    if of_child {
+        LetterKind::CancelChild
+    } else {
+        LetterKind::Cancel
+    }
+}
+
 /// The letter that a command asks for.
 fn place_of(kind: &EventKind) -> Option<Place> {
     if let EventKind::StartChildWorkflowExecutionInitiated { seq, .. } = kind {
@@ -136,15 +148,17 @@ fn place_of(kind: &EventKind) -> Option<Place> {
         seq, of_child, ..
     } = kind
     {
-        let of_child = of_child.is_some();
-        let kind = [LetterKind::Cancel, LetterKind::CancelChild][usize::from(of_child)];
-        Some((*seq, kind))
+        Some((*seq, cancel_kind(of_child.is_some())))
     } else {
         None
     }
 }
 
 /// The number that an event about another execution is about.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "few events are about other executions"
+)]
 fn outside_seq(kind: &EventKind) -> Option<Seq> {
     match kind {
         EventKind::StartChildWorkflowExecutionInitiated { seq, .. }
@@ -275,15 +289,39 @@ impl Shard {
         let Carried::Answered(answer) = carried else {
             return self.carry_later(key, now);
         };
-        self.in_post.remove(&key);
-        if run.is_closed() {
-            run.letters.owed.remove(&(key.seq, key.kind));
-            run.letters.commands.remove(&(key.seq, key.kind));
-        } else if let Some(answer) = answer {
-            // Rejected only if the run is closed.
-            drop(self.take(run, Request::Answer(*answer), now));
+        let answer = answer.filter(|_| !run.is_closed());
+        match answer {
+            // The code must not be told of it now. The letter stays the courier's: sent again, it
+            // might be answered otherwise.
+            Some(answer) if run.holds_back() => {
+                run.backlog.push_back((Request::Answer(*answer), None));
+            }
+            Some(answer) => self.answered(run, *answer, now),
+            None => {
+                self.in_post.remove(&key);
+                if run.is_closed() {
+                    run.letters.owed.remove(&(key.seq, key.kind));
+                    run.letters.commands.remove(&(key.seq, key.kind));
+                }
+                self.note_dirty(run, now);
+                self.post(run);
+            }
         }
-        self.note_dirty(run, now);
+    }
+
+    /// Another execution has answered, or tells how a child ended.
+    pub(crate) fn answered(&mut self, run: &mut Run, answer: Answer, now: Timestamp) {
+        let key = answered_key(run.key(), &answer);
+        // Rejected only if the run is closed.
+        drop(self.take(run, Request::Answer(answer), now));
+        if let Some(key) = key {
+            self.in_post.remove(&key);
+            if run.is_closed() {
+                run.letters.owed.remove(&(key.seq, key.kind));
+                run.letters.commands.remove(&(key.seq, key.kind));
+                self.note_dirty(run, now);
+            }
+        }
         self.post(run);
     }
 
@@ -305,6 +343,17 @@ impl Shard {
             self.give(run, crate::message::Input::Touch { run }, now);
         }
     }
+}
+
+/// The letter that was answered; `None`: what a child tells by itself.
+fn answered_key(run: RunKey, answer: &Answer) -> Option<LetterKey> {
+    let (seq, kind) = match answer {
+        Answer::ChildStarted { seq, .. } => (*seq, LetterKind::StartChild),
+        Answer::Signaled { seq, .. } => (*seq, LetterKind::Signal),
+        Answer::CancelRequested { seq, of_child, .. } => (*seq, cancel_kind(*of_child)),
+        Answer::ChildClosed { .. } => return None,
+    };
+    Some(LetterKey { run, seq, kind })
 }
 
 /// The name of the execution that a message is for.

@@ -57,11 +57,12 @@ impl Shared {
                 self.ask_shard(errand, run, |reply| Input::Start { new, reply });
             }
             Ok(Step::Give { run, request }) => {
-                self.ask_shard(errand, run, |reply| Input::Request {
+                let input = |reply| Input::Request {
                     run,
                     request,
                     reply: Some(reply),
-                })
+                };
+                self.ask_shard(errand, run, input);
             }
             Err(error) => {
                 tracing::warn!(run = key.run.0, %error, "a letter could not be carried; trying again");

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use steadfast_engine::state::Pending;
+use steadfast_model::child::{Parent, ParentClosePolicy};
 use steadfast_model::limits::{HISTORY_PAGE_MAX, LIST_PAGE_MAX};
 use steadfast_model::{
-    ActivityTask, ChainOptions, Event, EventKind, EventNumber, ExecutionRecord, Link, RunKey,
-    Timestamp, UpdateId, UpdateName,
+    ActivityTask, ChainOptions, Event, EventKind, EventNumber, ExecutionRecord, Link, RunId,
+    RunKey, Seq, Timestamp, UpdateId, UpdateName, WorkflowId, WorkflowType,
 };
 use steadfast_ports::store::{self, ListQuery};
 
@@ -38,6 +39,25 @@ pub struct Description {
     pub options: ChainOptions,
     /// Where the run stands in its chain.
     pub link: Link,
+    /// Children without an outcome, in the order of their starts.
+    pub children: Vec<PendingChild>,
+    /// Who started it as a child.
+    pub parent: Option<Box<Parent>>,
+}
+
+/// A child without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingChild {
+    /// The number of its start.
+    pub seq: Seq,
+    /// What it runs.
+    pub workflow_type: WorkflowType,
+    /// Its name.
+    pub workflow_id: WorkflowId,
+    /// Its first run; `None`: it has not started yet.
+    pub run_id: Option<RunId>,
+    /// What happens to it when this run ends.
+    pub parent_close_policy: ParentClosePolicy,
 }
 
 /// An update in flight.
@@ -78,7 +98,7 @@ impl Handle {
                 what: "run",
                 name: run.to_string(),
             };
-            let loaded = crate::driver::load(&*shared.store, run)?.ok_or_else(missing)?;
+            let loaded = crate::loading::load(&*shared.store, run)?.ok_or_else(missing)?;
             let updates = pending_updates(&loaded);
             let state = loaded.execution.state;
             let timers = state
@@ -93,7 +113,21 @@ impl Handle {
                 });
             let mut options = state.started.options;
             options.memo = state.memo;
+            let children = state.children.iter().map(|(seq, child)| PendingChild {
+                seq: *seq,
+                workflow_type: child.workflow_type.clone(),
+                workflow_id: child.options.workflow_id.clone(),
+                run_id: child.run_id,
+                parent_close_policy: child.options.parent_close_policy,
+            });
+            let children = if state.status.is_closed() {
+                Vec::new()
+            } else {
+                children.collect()
+            };
             Ok(Description {
+                children,
+                parent: state.started.parent,
                 options,
                 link: state.started.link,
                 record: loaded.record,

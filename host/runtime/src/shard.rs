@@ -349,6 +349,7 @@ impl Shard {
             Input::Touch { .. } if run.is_closed() => {
                 let next = run.execution.state.new_run_id.map(|id| id.key());
                 self.outputs.extend(next.map(|run| Output::Touch { run }));
+                self.post(run);
             }
             Input::Carried { key, carried } => self.carried(run, key, carried, now),
             // What is owed is found when the run settles.
@@ -377,6 +378,12 @@ impl Shard {
         }
         if let Request::ClaimActivity { seq, worker } = request {
             return self.claim_for(run, seq, worker, reply, now);
+        }
+        // A letter of this run was answered while its code was not to be told: see the backlog.
+        if reply.is_none()
+            && let Request::Answer(answer) = request
+        {
+            return self.answered(run, answer, now);
         }
         let wanted = Wanted::of(&request, run);
         let request = self.with_closing(run, request, now);

@@ -325,3 +325,57 @@ fn a_counter_goes_on_where_its_last_run_ended() {
     let expected: Vec<u64> = (1..=results.len() as u64).collect();
     assert_eq!(results, expected);
 }
+
+#[test]
+fn children_are_made_all_at_once_and_survive_kills() {
+    let mut desk = Desk::with(&["children"]);
+    desk.start("assembly", "a", &json!({"parts": 50}));
+    desk.host.kill().expect("killed");
+    desk.host.launch().expect("up again");
+    assert_eq!(desk.result("a"), json!(50 * 51 / 2));
+    let events = desk.events("a");
+    let count = |name: &str| events.iter().filter(|event| *event == name).count();
+    assert_eq!(count("ChildWorkflowExecutionStarted"), 50);
+    assert_eq!(count("ChildWorkflowExecutionCompleted"), 50);
+    for id in ["a", "a/part-1", "a/part-50"] {
+        assert_eq!(runs(&desk, id).len(), 1, "{id}");
+    }
+    let (code, text) = desk.replay("a", "children");
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn children_end_with_their_parent_and_are_signalled_by_others() {
+    let mut desk = Desk::with(&["children"]);
+    desk.start("assembly", "a", &json!({"parts": 3, "delivered": true}));
+    desk.until("a", "ChildWorkflowExecutionStarted", 3);
+    let described = desk.ok(&["describe", "a"]);
+    assert!(described.contains("a/part-2 (part): runs"), "{described}");
+    let described = desk.ok(&["describe", "a/part-2"]);
+    assert!(described.contains("parent       a (run"), "{described}");
+    desk.start("relay", "r", &json!("a/part-1"));
+    assert_eq!(desk.result("r"), json!("delivered"));
+    desk.until("a", "ChildWorkflowExecutionCompleted", 1);
+    desk.start("relay", "again", &json!("a/part-1"));
+    let gone = json!("external-workflow-execution-not-found");
+    assert_eq!(desk.result("again"), gone);
+    desk.ok(&["terminate", "a", "--reason", "not needed"]);
+    desk.host.kill().expect("killed");
+    desk.host.launch().expect("up again");
+    for id in ["a/part-2", "a/part-3"] {
+        let result = run(&desk.host.address, &["result", id, "--timeout", "60s"]);
+        let text = stderr(&result);
+        assert!(text.contains("the parent a has ended"), "{text}");
+    }
+    desk.start(
+        "assembly",
+        "b",
+        &json!({"parts": 3, "delivered": true, "broken": 2}),
+    );
+    let result = run(&desk.host.address, &["result", "b", "--timeout", "60s"]);
+    assert!(
+        stderr(&result).contains("the part broke"),
+        "{}",
+        stderr(&result)
+    );
+}

@@ -1,10 +1,12 @@
 //! The simulated world: one queue of events in virtual time.
 
+mod ending;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use steadfast_model::{ActivityType, ComponentRecord, RunKey, Timestamp};
+use steadfast_model::{ActivityType, ComponentRecord, Namespace, RunKey, Timestamp, WorkflowType};
 use steadfast_ports::fake::{FaultPlan, MemStore, Rng, ScriptedGuests};
 use steadfast_ports::store::{self, Batch, FencingToken, TimerKey, Write};
 use steadfast_ports::{Guests, Store};
@@ -18,6 +20,7 @@ use steadfast_runtime::{load, load_timers};
 use crate::check::Checker;
 use crate::client::Client;
 use crate::courier::Courier;
+use crate::family::kids;
 use crate::mint::Mint;
 use crate::plan::Plan;
 use crate::work::{Attempt, Workers};
@@ -221,9 +224,16 @@ impl World {
             description: admitted.description,
         });
         let fence = FencingToken(1);
+        let digest = admitted.digest;
+        let routes = kids().into_iter().map(|(name, _)| Write::PutRoute {
+            namespace: Namespace::new("default").expect("a name"),
+            workflow_type: WorkflowType::new(name).expect("a name"),
+            component: digest,
+        });
+        let component = Write::PutComponent { record, bytes };
         let batch = Batch {
             fence,
-            writes: vec![Write::PutComponent { record, bytes }],
+            writes: std::iter::once(component).chain(routes).collect(),
         };
         self.store.set_faults(FaultPlan::default());
         self.store
@@ -541,50 +551,6 @@ impl World {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         self.report.trace = hash;
-    }
-
-    /// True for a run that was begun, durably, and has not ended.
-    fn is_open(&self, run: RunKey) -> bool {
-        let record = self.store.execution(run).expect("readable");
-        record.is_some_and(|record| !record.status.is_closed())
-    }
-
-    /// True if every run has ended, children included, and none owes another anything.
-    fn all_closed(&self) -> bool {
-        let last = self.store.last_run().expect("readable").0;
-        self.is_up
-            && (1..=last).all(|run| !self.is_open(RunKey(run)))
-            && self.store.letters(None, 1).expect("readable").is_empty()
-    }
-
-    fn open_runs(&self) -> String {
-        let last = self.store.last_run().expect("readable").0;
-        let open: Vec<_> = (1..=last)
-            .map(RunKey)
-            .filter(|run| self.is_open(*run))
-            .map(|run| {
-                let record = self.store.execution(run).expect("readable");
-                let history = steadfast_runtime::read_history(
-                    &*self.store,
-                    run,
-                    steadfast_model::EventNumber(u64::MAX),
-                )
-                .expect("readable");
-                let last: Vec<_> = history
-                    .iter()
-                    .rev()
-                    .take(4)
-                    .map(|e| (e.number, e.kind.name()))
-                    .collect();
-                let blocked = record.and_then(|record| record.blocked);
-                format!("run {run}: blocked {blocked:?}, last events {last:?}")
-            })
-            .collect();
-        format!(
-            "client done: {}, open: {}",
-            self.client.is_done(),
-            open.join("\n")
-        )
     }
 
     fn finish(&mut self) {

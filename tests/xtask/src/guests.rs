@@ -20,6 +20,7 @@ pub(crate) const ALL: &[&str] = &[
     "bench",
     "blocking",
     "cancellation",
+    "children",
     "patching",
     "subscription",
     "timeouts-and-retries",

@@ -7,7 +7,8 @@ use steadfast_runtime::reading::Description as Known;
 use utoipa::ToSchema;
 
 use crate::wire::{
-    ActivityOptions, ChainOptions, Failure, Link, Payload, RetryState, Time, is_false, present,
+    ActivityOptions, ChainOptions, Failure, Link, Parent, ParentClosePolicy, Payload, RetryState,
+    Time, is_false, present,
 };
 
 /// A started workflow.
@@ -152,6 +153,28 @@ pub struct Description {
     pub options: ChainOptions,
     /// Where the run stands in its chain.
     pub link: Link,
+    /// Children without an outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<PendingChild>,
+    /// Who started it as a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// A child without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PendingChild {
+    /// The command that started it.
+    pub seq: u32,
+    /// What it runs.
+    pub workflow_type: String,
+    /// Its name.
+    pub workflow_id: String,
+    /// Its first run; absent: it has not started yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// What happens to it when this run ends.
+    pub parent_close_policy: ParentClosePolicy,
 }
 
 /// An update in flight.
@@ -417,9 +440,20 @@ impl Description {
         let activities = description.activities.into_iter();
         let timers = description.timers.into_iter();
         let updates = description.updates.into_iter();
+        let children = description.children.into_iter();
         Self {
             options: ChainOptions::from_model(description.options),
             link: Link::from_model(description.link),
+            children: children
+                .map(|child| PendingChild {
+                    seq: child.seq.0,
+                    workflow_type: child.workflow_type.to_string(),
+                    workflow_id: child.workflow_id.to_string(),
+                    run_id: child.run_id.map(|run_id| run_id.to_string()),
+                    parent_close_policy: child.parent_close_policy.into(),
+                })
+                .collect(),
+            parent: description.parent.as_deref().map(Parent::from_model),
             execution: Execution::from_model(description.record),
             history_length: description.history_length,
             cancel_requested: description.cancel_requested,

@@ -78,6 +78,18 @@ fn text(description: &Description, output: &Output) -> String {
             &format!("#{} fires {}", timer.seq, until(timer.fire_at)),
         );
     }
+    for child in &description.children {
+        let state = match &child.run_id {
+            Some(run_id) => format!("runs (first run {run_id})"),
+            None => "is being started".to_owned(),
+        };
+        let (id, kind) = (&child.workflow_id, &child.workflow_type);
+        line(
+            "child",
+            Tone::Plain,
+            &format!("#{} {id} ({kind}): {state}", child.seq),
+        );
+    }
     for update in &description.updates {
         let stage = if update.is_accepted {
             "accepted, its handler runs"
@@ -108,6 +120,11 @@ fn chain_lines(description: &Description) -> Vec<(&'static str, String)> {
     line("summary", given(&options.summary));
     line("details", given(&options.details));
     line("cron", given(&options.cron));
+    let parent = description.parent.as_ref();
+    line(
+        "parent",
+        parent.map(|parent| format!("{} (run {})", parent.workflow_id, parent.run_id)),
+    );
     let delayed = description.execution.delayed_until;
     line(
         "delayed",

@@ -199,6 +199,7 @@ fn about_activity(kind: &EventKind) -> Option<String> {
     })
 }
 
+#[allow(clippy::too_many_lines, reason = "one short arm for each event")]
 fn about_outside(kind: &EventKind) -> Option<String> {
     let target = |target: &ExternalTarget| {
         let only = if target.child_only {
