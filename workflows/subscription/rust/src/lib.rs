@@ -103,7 +103,10 @@ mod tests {
             panic!("{:?}", run.step());
         };
         let state = Subscription::decode(input.clone()).expect("a state");
-        assert_eq!((state.charged, state.total_cents, state.changes), (2, 1000, 1));
+        assert_eq!(
+            (state.charged, state.total_cents, state.changes),
+            (2, 1000, 1)
+        );
         assert!(unread.is_empty());
     }
 
