@@ -38,7 +38,7 @@ pub(crate) struct StartOptionsArgs {
     run_timeout: Option<Duration>,
 
     /// Run it again and again: "0 12 * * MON-FRI", @daily, "@every 90s"; in UTC, or with
-    /// CRON_TZ=<zone> in front
+    /// CRON_TZ=ZONE in front
     #[arg(long, value_name = "SCHEDULE")]
     cron: Option<String>,
 
