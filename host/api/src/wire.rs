@@ -34,7 +34,7 @@ pub use asking::{
 pub use chain::{ChainOptions, Initiator, Link, TimeoutScope};
 pub use child::{
     ChildCancellation, ChildOptions, ExternalTarget, FailedCause, IdReuse, Parent,
-    ParentClosePolicy, ParentCloseScope,
+    ParentClosePolicy, ParentCloseScope, Ward,
 };
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
 pub use event::{Event, EventType, HistoryPage, MarkerKind};

@@ -4,9 +4,11 @@
 //! cron schedule, come with the request.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use steadfast_model::chain::{CarriedSignal, ContinueAsNew, Fields, UnreadSignal};
+use steadfast_model::child::Ward;
 use steadfast_model::command::Step;
 use steadfast_model::event::{Started, TimeoutScope};
 use steadfast_model::limits::{IDLE_RUN_LIFE_MIN, LAST_FAILURE_BYTES_MAX, SIGNAL_IDS_CARRIED_MAX};
@@ -40,6 +42,8 @@ pub struct Closing {
     pub undelivered: Vec<CarriedSignal>,
     /// A cancel request that the code was never told of.
     pub undelivered_cancel: Option<EventKind>,
+    /// Places of the children of earlier runs that have ended: the next run need not know of them.
+    pub ended_wards: BTreeSet<usize>,
 }
 
 /// A run that follows another one.
@@ -167,6 +171,7 @@ pub fn not_before(state: &State, carried: u64, now: Timestamp) -> Option<Timesta
 pub(crate) fn successor(
     state: &State,
     memo: Fields,
+    wards: Vec<Ward>,
     cause: Cause,
     closing: Closing,
     now: Timestamp,
@@ -178,6 +183,7 @@ pub(crate) fn successor(
         undelivered,
         undelivered_cancel,
         cron_next: _,
+        ended_wards: _,
     } = closing;
     started.run_id = minted.run_id;
     started.random_seed = minted.random_seed;
@@ -192,6 +198,7 @@ pub(crate) fn successor(
         last_completion_result: before.link.last_completion_result.clone(),
         last_failure: None,
         signal_ids: Vec::new(),
+        wards,
     };
     let mut carried = Vec::new();
     match cause {

@@ -16,7 +16,9 @@ use alloc::vec::Vec;
 
 use steadfast_model::child::{
     ChildCancellation, ChildOptions, ExternalTarget, FailedCause, LetterKind, ParentClosePolicy,
+    ParentCloseScope, Ward,
 };
+use steadfast_model::event::Started;
 use steadfast_model::failure::START_TO_CLOSE;
 use steadfast_model::{
     EventKind, Failure, FailureKind, Frame, Payload, RunId, Seq, Timestamp, WorkflowType,
@@ -112,7 +114,9 @@ pub fn letters_of(state: &State, seq: Seq) -> Vec<LetterKind> {
     };
     // A closed run tells its children once, and what was asked of them before is void then. A
     // child that was not started yet is started only if it is to outlive its parent.
-    if state.status.is_closed() && child.options.parent_close_policy != ParentClosePolicy::Abandon {
+    let goes_on = child.options.parent_close_policy == ParentClosePolicy::Abandon
+        || (state.new_run_id.is_some() && outlives_run(&child.options));
+    if state.status.is_closed() && !goes_on {
         letters.push(LetterKind::ParentClosed);
         return letters;
     }
@@ -130,8 +134,14 @@ pub fn letters(state: &State) -> impl Iterator<Item = (Seq, LetterKind)> + '_ {
     let messages = state.pending.iter().filter_map(|(seq, pending)| {
         matches!(pending, Pending::Signal | Pending::Cancel).then_some(*seq)
     });
-    let is_owed =
-        state.status.is_closed() && state.new_run_id.is_none() && state.started.parent.is_some();
+    let is_last = state.status.is_closed() && state.new_run_id.is_none();
+    let is_owed = is_last && state.started.parent.is_some();
+    let wards = if is_last {
+        &state.started.link.wards[..]
+    } else {
+        &[]
+    };
+    let wards = (0..).zip(wards);
     messages
         .chain(state.children.keys().copied())
         .flat_map(|seq| {
@@ -139,7 +149,27 @@ pub fn letters(state: &State) -> impl Iterator<Item = (Seq, LetterKind)> + '_ {
                 .into_iter()
                 .map(move |kind| (seq, kind))
         })
+        .chain(wards.map(|(place, _)| (Seq(place), LetterKind::ChainClosed)))
         .chain(is_owed.then_some((Seq(0), LetterKind::Outcome)))
+}
+
+/// True for a child that ends with the chain of its parent, not with the run that started it.
+#[must_use]
+pub fn outlives_run(options: &ChildOptions) -> bool {
+    options.parent_close_scope == ParentCloseScope::Chain
+        && options.parent_close_policy != ParentClosePolicy::Abandon
+}
+
+/// What the end of a run, or of its chain, needs to know of a child of the run.
+#[must_use]
+pub fn ward(parent: &Started, seq: Seq, options: &ChildOptions) -> Ward {
+    Ward {
+        namespace: options.namespace.clone(),
+        workflow_id: options.workflow_id.clone(),
+        run_id: parent.run_id,
+        seq,
+        parent_close_policy: options.parent_close_policy,
+    }
 }
 
 /// The child's outermost frame around why it ended.

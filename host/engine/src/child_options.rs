@@ -52,12 +52,6 @@ pub enum Refused {
     /// A setting that does not exist.
     #[error("unknown child setting {0:?} (known: {SETTINGS})")]
     UnknownSetting(String),
-    /// A scope that later versions will know.
-    #[error(
-        "parent-close-scope chain is not supported yet: use the parent close policy abandon for \
-         children that are to outlive a run"
-    )]
-    NotYet,
     /// A setting whose value is none of a few.
     #[error("child setting {setting} is {found:?} (known: {known})")]
     UnknownValue {
@@ -129,9 +123,6 @@ fn set(options: &mut ChildOptions, name: &str, value: &str) -> Result<(), Refuse
         "parent-close-scope" => {
             let all = ParentCloseScope::ALL;
             options.parent_close_scope = one_of(name, value, &all, ParentCloseScope::name)?;
-            if options.parent_close_scope == ParentCloseScope::Chain {
-                return Err(Refused::NotYet);
-            }
         }
         "cancellation-type" => {
             let all = ChildCancellation::ALL;
@@ -254,7 +245,7 @@ mod tests {
             ("workflow-id", "refund-7"),
             ("task-queue", "money"),
             ("parent-close-policy", "abandon"),
-            ("parent-close-scope", "run"),
+            ("parent-close-scope", "chain"),
             ("cancellation-type", "try-cancel"),
             ("id-reuse-policy", "reject-duplicate"),
             ("summary", "gives it back"),
@@ -273,7 +264,7 @@ mod tests {
         assert_eq!(options.workflow_id.as_str(), "refund-7");
         assert_eq!(options.task_queue.as_str(), "money");
         assert_eq!(options.parent_close_policy, ParentClosePolicy::Abandon);
-        assert_eq!(options.parent_close_scope, ParentCloseScope::Run);
+        assert_eq!(options.parent_close_scope, ParentCloseScope::Chain);
         assert_eq!(options.cancellation, ChildCancellation::TryCancel);
         assert_eq!(options.id_reuse, IdReuse::RejectDuplicate);
         let retry = options.retry.unwrap();
@@ -294,7 +285,7 @@ mod tests {
         assert!(refused("colour", "red").contains("\"colour\" (known: workflow-id"));
         assert!(refused("parent-close-policy", "keep").contains("terminate, abandon"));
         assert!(refused("cancellation-type", "").contains("wait-cancellation-completed"));
-        assert!(refused("parent-close-scope", "chain").contains("not supported yet"));
+        assert!(refused("parent-close-scope", "tree").contains("(known: run, chain)"));
         assert!(refused("workflow-id", "").contains("must not be empty"));
         let given = Given {
             execution_timeout: Millis(5),

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use minicbor::{Decode, Encode};
 
+use crate::child::Ward;
 use crate::failure::Failure;
 use crate::id::{RequestId, RunId, SignalName, TaskQueue, WorkflowType};
 use crate::payload::Payload;
@@ -109,6 +110,9 @@ pub struct Link {
     /// Request ids of the newest signals of the runs before: the same id again is the same signal.
     #[n(7)]
     pub signal_ids: Vec<RequestId>,
+    /// Children of the runs before that live as long as the chain.
+    #[cbor(n(8), skip_if = "is_default")]
+    pub wards: Vec<Ward>,
 }
 
 /// A signal that moves to the next run, because no code has read it.

@@ -224,6 +224,27 @@ pub struct Parent {
     pub root_run_id: RunId,
 }
 
+/// A child as the end of its parent needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Ward {
+    /// The child's tenant.
+    #[n(0)]
+    pub namespace: Namespace,
+    /// The child's name.
+    #[n(1)]
+    pub workflow_id: WorkflowId,
+    /// The run that started it.
+    #[n(2)]
+    pub run_id: RunId,
+    /// The command that started it.
+    #[n(3)]
+    pub seq: Seq,
+    /// What happens to it.
+    #[n(4)]
+    pub parent_close_policy: ParentClosePolicy,
+}
+
 /// Which execution a message of a workflow is for.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
@@ -296,6 +317,9 @@ pub enum LetterKind {
     Outcome,
     /// A parent has ended: its child is treated by the parent close policy.
     ParentClosed,
+    /// A parent's chain has ended, and so do the children of its earlier runs that live as long;
+    /// its `seq` is the place among [`crate::Link::wards`].
+    ChainClosed,
 }
 
 impl LetterKind {
@@ -309,6 +333,7 @@ impl LetterKind {
             Self::Cancel => 4,
             Self::Outcome => 5,
             Self::ParentClosed => 6,
+            Self::ChainClosed => 7,
         }
     }
 
@@ -322,6 +347,7 @@ impl LetterKind {
             4 => Some(Self::Cancel),
             5 => Some(Self::Outcome),
             6 => Some(Self::ParentClosed),
+            7 => Some(Self::ChainClosed),
             _ => None,
         }
     }

@@ -15,6 +15,7 @@ mod mutate;
 use decoders::decode_everything;
 use mutate::Seeded;
 use steadfast_model::chain::Fields;
+use steadfast_model::child::{ParentClosePolicy, Ward};
 use steadfast_model::codec::{Chunk, encode};
 use steadfast_model::component::{MessageDescription, WorkflowDescription};
 use steadfast_model::event::{Started, TimeoutScope};
@@ -55,6 +56,16 @@ fn fields() -> Fields {
     Fields::from([("note".to_owned(), Payload::json("1"))])
 }
 
+fn ward() -> Ward {
+    Ward {
+        namespace: name("default"),
+        workflow_id: name("child"),
+        run_id: RunId::new(RunKey(1), [3; 8]),
+        seq: Seq(7),
+        parent_close_policy: ParentClosePolicy::RequestCancel,
+    }
+}
+
 fn started() -> Started {
     Started {
         namespace: name("default"),
@@ -83,6 +94,7 @@ fn started() -> Started {
             initiator: Some(Initiator::Cron),
             last_failure: Some(failure()),
             signal_ids: vec![name("signal")],
+            wards: vec![ward()],
             ..Link::default()
         },
         parent: None,

@@ -4,10 +4,12 @@
 //! history is replayed into it: that is recovery, eviction's other half, and the check of new code
 //! against an old history.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use steadfast_engine::decide::Issued;
 use steadfast_engine::replay::Drift;
+use steadfast_model::child::Ward;
 use steadfast_model::command::{LogLine, Step};
 use steadfast_model::{
     AdmittedUpdate, ComponentDigest, Event, EventKind, EventNumber, Failure, Payload, RunKey,
@@ -17,6 +19,7 @@ use steadfast_ports::Store;
 use steadfast_ports::guest::{Answered, Error, Fetch, Guest, Guests, HostCalls, Stop};
 
 use crate::calls::Calls;
+use crate::courier::ended_wards;
 use crate::recorded::Recorded;
 
 /// An instance that waits for events.
@@ -97,6 +100,10 @@ pub struct Yielded {
     pub drifts: (Vec<Drift>, u64),
     /// What the validator said, if it was asked.
     pub verdict: Option<Verdict>,
+    /// If it ended: children of earlier runs that live as long as the chain.
+    pub wards: Vec<Ward>,
+    /// The places of those of them that have ended.
+    pub ended_wards: BTreeSet<usize>,
 }
 
 /// The end of a job: the instance to keep, if it can go on, and what it did.
@@ -104,6 +111,15 @@ pub type Finished = (Option<Box<Live>>, Result<Yielded, Error>);
 
 /// Does a job. `run` is whose history is read.
 pub fn perform(guests: &dyn Guests, store: &Arc<dyn Store>, run: RunKey, job: Job) -> Finished {
+    let (live, result) = drive_job(guests, store, run, job);
+    let result = result.map(|mut yielded| {
+        yielded.ended_wards = ended_wards(&**store, &yielded.wards);
+        yielded
+    });
+    (live, result)
+}
+
+fn drive_job(guests: &dyn Guests, store: &Arc<dyn Store>, run: RunKey, job: Job) -> Finished {
     match job {
         Job::Resume { live, events } => resume(*live, events),
         Job::Validate { live, update } => validate(*live, &update),
@@ -233,6 +249,8 @@ fn validate(live: Live, update: &AdmittedUpdate) -> Finished {
             number: update.number,
             result,
         }),
+        wards: Vec::new(),
+        ended_wards: BTreeSet::new(),
     };
     (is_accepted.then(|| Box::new(live)), Ok(yielded))
 }
@@ -373,6 +391,8 @@ fn finish(mut live: Live, step: Step) -> Finished {
         left: calls.deliveries.drain(..).collect(),
         drifts: (drifts.to_vec(), count),
         verdict: None,
+        wards: calls.wards(is_over),
+        ended_wards: BTreeSet::new(),
     };
     ((!is_over).then(|| Box::new(live)), Ok(yielded))
 }

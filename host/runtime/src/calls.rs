@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
+use steadfast_engine::child::outlives_run;
 use steadfast_engine::decide::Issued;
 use steadfast_engine::options::{Given, normalise};
 use steadfast_engine::replay::{Completion, Marked, Matched, Mismatch, Replay};
 use steadfast_model::chain::Fields;
+use steadfast_model::child::Ward;
 use steadfast_model::command::{Command, LogLevel, LogLine, Step};
 use steadfast_model::event::Started;
 use steadfast_model::limits::{
@@ -78,6 +80,15 @@ impl Calls {
             broken: None,
             log: Vec::new(),
             log_dropped: 0,
+        }
+    }
+
+    /// If the run ends, the children of earlier runs that live as long as the chain.
+    pub(crate) fn wards(&self, is_over: bool) -> Vec<Ward> {
+        if is_over {
+            self.info.link.wards.clone()
+        } else {
+            Vec::new()
         }
     }
 
@@ -254,7 +265,15 @@ impl Calls {
             (pending, PENDING_OPERATIONS_MAX, "pending operations"),
             (events, HISTORY_EVENTS_MAX, "events in the history"),
         ];
+        // Children of earlier runs count with those that live as long.
+        let wards = match &command {
+            Command::StartChild { options, .. } if outlives_run(options) => {
+                self.info.link.wards.len() as u64
+            }
+            _ => 0,
+        };
         let outside = self.replay.pending_outside(&command);
+        let outside = outside.map(|(count, limit, what)| (count + wards, limit, what));
         for (count, limit, what) in limits.into_iter().chain(outside) {
             if count >= limit {
                 return Err(Stop::Limit(format!(

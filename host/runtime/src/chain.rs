@@ -2,6 +2,7 @@
 //!
 //! The next run belongs to the same shard, so that it is in memory before anybody can know of it.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use steadfast_engine::chain::{Closing, Minted, Successor, deadline};
@@ -85,6 +86,7 @@ impl Shard {
         &self,
         run: &Run,
         undelivered: Undelivered,
+        ended_wards: BTreeSet<usize>,
         now: Timestamp,
     ) -> Box<Closing> {
         let (index, count) = (self.options.index, self.options.count);
@@ -98,6 +100,7 @@ impl Shard {
             cron_next,
             undelivered: undelivered.signals,
             undelivered_cancel: undelivered.cancel,
+            ended_wards,
         })
     }
 

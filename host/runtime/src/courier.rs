@@ -4,15 +4,19 @@
 //! Everything here may happen twice. A start is known by the child's parent, a signal by its
 //! request id; a cancellation and a termination change nothing the second time.
 
+use std::collections::BTreeSet;
+
 use steadfast_engine::Rejection;
 use steadfast_engine::chain::{Minted, first_events};
 use steadfast_engine::child::{Answer, Undeliverable, outcome};
 use steadfast_engine::decide::Request;
-use steadfast_model::child::{ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy};
+use steadfast_model::child::{
+    ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy, Ward,
+};
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ChildOptions, EventKind, EventNumber, ExecutionRecord, LetterKind, Namespace, RequestId, RunId,
-    RunKey, Seq, Status, Timestamp, WorkflowId,
+    ChildOptions, EventKind, EventNumber, ExecutionRecord, LetterKey, LetterKind, Namespace,
+    RequestId, RunId, RunKey, Seq, Status, Timestamp, WorkflowId,
 };
 use steadfast_ports::Store;
 use steadfast_ports::store::{self, ListQuery};
@@ -20,7 +24,7 @@ use steadfast_ports::store::{self, ListQuery};
 use crate::chain::record;
 use crate::handle::DEFAULT_NAMESPACE;
 use crate::message::{CallError, NewRun};
-use crate::outbox::{Carried, Content, Letter};
+use crate::outbox::{Carried, Content, Letter, letters_of};
 use crate::recorded::read_history;
 use crate::starting::child_link;
 
@@ -32,6 +36,8 @@ const RUNS_SEARCHED: usize = 100;
 pub enum Step {
     /// It is answered: nobody needs to be asked.
     Answer(Option<Box<Answer>>),
+    /// Another letter comes first.
+    Later,
     /// This run is to begin.
     Start(Box<NewRun>),
     /// This reaches a run.
@@ -69,7 +75,7 @@ pub fn step(
     let seq = letter.key.seq;
     match &letter.content {
         Content::Outcome(close) => to_parent(store, letter, close),
-        Content::ParentClosed(options) => to_child_of_closed(store, letter, options),
+        Content::ParentClosed(ward) => to_child_of_closed(store, letter, ward),
         Content::Command(command) => match &**command {
             EventKind::StartChildWorkflowExecutionInitiated { .. } => {
                 start(store, letter, command, mint, now)
@@ -134,7 +140,7 @@ pub fn said<T>(letter: &Letter, began: Option<RunId>, result: &Result<T, CallErr
                 of_child: letter.key.kind == LetterKind::CancelChild,
                 result: Ok(()),
             }),
-            LetterKind::Outcome | LetterKind::ParentClosed => None,
+            LetterKind::Outcome | LetterKind::ParentClosed | LetterKind::ChainClosed => None,
         }),
         Err(CallError::Rejected(rejection)) => match rejection {
             Rejection::TooManySignals => answered(Some(Answer::Signaled {
@@ -417,21 +423,20 @@ fn to_parent(store: &dyn Store, letter: &Letter, close: &EventKind) -> Result<St
     })
 }
 
-/// A parent has ended: its child, and nobody else of that name, is treated as agreed.
+/// A parent, or its chain, has ended: its child, and nobody else of that name, is treated as agreed.
 fn to_child_of_closed(
     store: &dyn Store,
     letter: &Letter,
-    options: &ChildOptions,
+    ward: &Ward,
 ) -> Result<Step, store::Error> {
-    let found = current(store, &options.namespace, &options.workflow_id)?;
-    let is_mine = |(record, started): &(ExecutionRecord, Box<Started>)| {
-        !record.status.is_closed() && is_child(started, &letter.sender, Some(letter.key.seq))
-    };
-    let Some((record, _)) = found.filter(is_mine) else {
-        return Ok(Step::Answer(None));
+    let run = match standing(store, ward)? {
+        // Nobody else would tell it.
+        Standing::Unstarted => return Ok(Step::Later),
+        Standing::Over => return Ok(Step::Answer(None)),
+        Standing::Open(run) => run,
     };
     let reason = format!("the parent {} has ended", letter.sender.workflow_id);
-    let request = match options.parent_close_policy {
+    let request = match ward.parent_close_policy {
         ParentClosePolicy::Abandon => return Ok(Step::Answer(None)),
         ParentClosePolicy::RequestCancel => cancel(letter, reason),
         ParentClosePolicy::Terminate => Request::Terminate {
@@ -439,8 +444,42 @@ fn to_child_of_closed(
             identity: identity(letter),
         },
     };
-    Ok(Step::Give {
-        run: record.run,
-        request: Box::new(request),
+    let request = Box::new(request);
+    Ok(Step::Give { run, request })
+}
+
+/// Where a child stands.
+enum Standing {
+    /// Its start is on its way.
+    Unstarted,
+    /// Its last run is this one, which goes on.
+    Open(RunKey),
+    /// It has ended, or never began.
+    Over,
+}
+
+/// The letter first, then the child: a start that is answered between the two is seen.
+fn standing(store: &dyn Store, ward: &Ward) -> Result<Standing, store::Error> {
+    let is_start = |key: &LetterKey| key.seq == ward.seq && key.kind == LetterKind::StartChild;
+    if letters_of(store, ward.run_id.key())?.iter().any(is_start) {
+        return Ok(Standing::Unstarted);
+    }
+    let found = current(store, &ward.namespace, &ward.workflow_id)?;
+    let is_it = |(record, started): &(ExecutionRecord, Box<Started>)| {
+        let parent = started.parent.as_ref();
+        let is_ward =
+            |parent: &Parent| parent.run_id == ward.run_id && parent.seq == ward.seq;
+        !record.status.is_closed() && parent.is_some_and(|parent| is_ward(parent))
+    };
+    Ok(match found.filter(is_it) {
+        Some((record, _)) => Standing::Open(record.run),
+        None => Standing::Over,
     })
+}
+
+/// The places of children that have ended; one that cannot be read now may go on.
+pub(crate) fn ended_wards(store: &dyn Store, wards: &[Ward]) -> BTreeSet<usize> {
+    let is_over = |ward: &Ward| matches!(standing(store, ward), Ok(Standing::Over));
+    let ended = wards.iter().enumerate().filter(|(_, ward)| is_over(ward));
+    ended.map(|(place, _)| place).collect()
 }

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use steadfast_engine::child::{Answer, letters, letters_of as owed_of};
+use steadfast_engine::child::{Answer, letters, letters_of as owed_of, ward};
 use steadfast_engine::decide::Request;
+use steadfast_model::child::Ward;
 use steadfast_model::event::Started;
 use steadfast_model::{Event, EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::Store;
@@ -38,8 +39,8 @@ pub enum Content {
     Command(Arc<EventKind>),
     /// How the sender ended.
     Outcome(Arc<EventKind>),
-    /// The sender has ended; its child is told.
-    ParentClosed(Box<steadfast_model::ChildOptions>),
+    /// The sender has ended, or its chain; its child is told.
+    ParentClosed(Box<Ward>),
 }
 
 /// What became of a letter.
@@ -206,7 +207,13 @@ impl Letters {
             LetterKind::Outcome => self.close.clone().map(Content::Outcome),
             LetterKind::ParentClosed => {
                 let child = run.execution.state.children.get(&seq)?;
-                Some(Content::ParentClosed(child.options.clone()))
+                let ward = ward(&run.started, seq, &child.options);
+                Some(Content::ParentClosed(Box::new(ward)))
+            }
+            LetterKind::ChainClosed => {
+                let place = usize::try_from(seq.0).ok()?;
+                let ward = run.started.link.wards.get(place)?;
+                Some(Content::ParentClosed(Box::new(ward.clone())))
             }
             LetterKind::StartChild
             | LetterKind::CancelChild
@@ -260,7 +267,7 @@ impl Shard {
                     .get(&place)
                     .and_then(|kind| target_of(kind))
                     .is_none_or(|id| !unstarted.contains(id)),
-                LetterKind::StartChild | LetterKind::Outcome => true,
+                LetterKind::StartChild | LetterKind::Outcome | LetterKind::ChainClosed => true,
             };
             if !may_go || self.in_post.contains(&key(place)) {
                 continue;
@@ -379,7 +386,7 @@ pub fn letters_of(store: &dyn Store, run: RunKey) -> Result<Vec<LetterKey>, stor
     let mut after = run.0.checked_sub(1).map(|before| LetterKey {
         run: RunKey(before),
         seq: Seq(u32::MAX),
-        kind: LetterKind::ParentClosed,
+        kind: LetterKind::ChainClosed,
     });
     loop {
         let page = store.letters(after, LETTERS_PAGE)?;

@@ -51,6 +51,7 @@ impl Shared {
         let mint = || self.minter.mint(0, 1);
         match courier::step(&*self.store, &errand.letter, mint, self.clock.now()) {
             Ok(Step::Answer(answer)) => self.carried(key, Carried::Answered(answer)),
+            Ok(Step::Later) => self.carried(key, Carried::Later),
             Ok(Step::Start(new)) => {
                 errand.began = Some(new.record.run_id);
                 let run = new.record.run;

@@ -439,7 +439,7 @@ impl Shard {
     fn with_closing(&mut self, run: &Run, request: Request, now: Timestamp) -> Request {
         if matches!(request, Request::RunDue { closing: None }) && may_follow_timeout(&run.started)
         {
-            let closing = self.closing(run, Undelivered::default(), now);
+            let closing = self.closing(run, Undelivered::default(), BTreeSet::new(), now);
             return Request::RunDue {
                 closing: Some(closing),
             };
@@ -499,6 +499,8 @@ impl Shard {
             log: _,
             drifts: _,
             verdict: _,
+            wards: _,
+            ended_wards,
         } = yielded;
         let is_over = !matches!(step, Step::Blocked | Step::UnknownOperation(_));
         let undelivered = if is_over {
@@ -507,7 +509,8 @@ impl Shard {
             Undelivered::default()
         };
         let count = u32::try_from(undelivered.signals.len()).unwrap_or(u32::MAX);
-        let closing = may_follow(&run.started, &step).then(|| self.closing(run, undelivered, now));
+        let closing = may_follow(&run.started, &step)
+            .then(|| self.closing(run, undelivered, ended_wards, now));
         let request = Request::Yield {
             commands,
             step,

@@ -281,7 +281,7 @@ mod tests {
         let mut letters = Vec::new();
         for run in [0, 1, 256, u64::MAX] {
             for seq in [0, 1, 256, u32::MAX] {
-                for kind in (1..=6).filter_map(LetterKind::from_byte) {
+                for kind in (1..=7).filter_map(LetterKind::from_byte) {
                     let (run, seq) = (RunKey(run), Seq(seq));
                     letters.push(LetterKey { run, seq, kind });
                 }

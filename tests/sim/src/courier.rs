@@ -38,6 +38,7 @@ impl World {
         let now = self.wall();
         match step(&*self.store, &letter, || mint.mint(0, 1), now) {
             Ok(Step::Answer(answer)) => self.letter_carried(&letter, Carried::Answered(answer)),
+            Ok(Step::Later) => self.letter_carried(&letter, Carried::Later),
             Ok(Step::Start(new)) => {
                 let (run, run_id) = (new.record.run, new.record.run_id);
                 let input = |reply| Input::Start { new, reply };

@@ -8,7 +8,7 @@ use steadfast_model::Millis;
 use steadfast_model::chain::Fields;
 use utoipa::ToSchema;
 
-use crate::wire::{Failure, Invalid, Payload, RetryPolicy, Time, present};
+use crate::wire::{Failure, Invalid, Payload, RetryPolicy, Time, Ward, present};
 
 /// What every run of a chain carries.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -92,6 +92,9 @@ pub struct Link {
     /// Request ids of the newest signals of the runs before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signal_ids: Vec<String>,
+    /// Children of the runs before that live as long as the chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wards: Vec<Ward>,
 }
 
 impl ChainOptions {
@@ -141,6 +144,7 @@ impl Link {
             last_completion_result: link.last_completion_result.map(Payload::from_model),
             last_failure: link.last_failure.as_ref().map(Failure::from_model),
             signal_ids: link.signal_ids.iter().map(ToString::to_string).collect(),
+            wards: link.wards.into_iter().map(Ward::from_model).collect(),
         }
     }
 
@@ -173,6 +177,7 @@ impl Link {
                 .map(Failure::to_model)
                 .transpose()?,
             signal_ids: ids.collect::<Result<_, _>>()?,
+            wards: self.wards.iter().map(Ward::to_model).collect::<Result<_, _>>()?,
         })
     }
 }

@@ -269,6 +269,49 @@ impl Parent {
     }
 }
 
+/// A child of an earlier run that lives as long as its parent's chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Ward {
+    /// The child's tenant.
+    pub namespace: String,
+    /// The child's name.
+    pub workflow_id: String,
+    /// The run that started it.
+    pub run_id: String,
+    /// The command that started it.
+    pub seq: u32,
+    /// What happens to it when the chain ends.
+    pub parent_close_policy: ParentClosePolicy,
+}
+
+impl Ward {
+    /// The wire form of such a child.
+    #[must_use]
+    pub fn from_model(ward: model::child::Ward) -> Self {
+        Self {
+            namespace: ward.namespace.to_string(),
+            workflow_id: ward.workflow_id.to_string(),
+            run_id: ward.run_id.to_string(),
+            seq: ward.seq.0,
+            parent_close_policy: ward.parent_close_policy.into(),
+        }
+    }
+
+    /// The child that it stands for.
+    ///
+    /// # Errors
+    /// [`Invalid`] names the part that is malformed.
+    pub fn to_model(&self) -> Result<model::child::Ward, Invalid> {
+        Ok(model::child::Ward {
+            namespace: parse("namespace", &self.namespace)?,
+            workflow_id: parse("workflow_id", &self.workflow_id)?,
+            run_id: parse("run_id", &self.run_id)?,
+            seq: model::Seq(self.seq),
+            parent_close_policy: self.parent_close_policy.into(),
+        })
+    }
+}
+
 fn parse<T: std::str::FromStr<Err = model::id::Invalid>>(
     field: &'static str,
     text: &str,

@@ -111,6 +111,7 @@ fn chain() -> impl Strategy<Value = (ChainOptions, Link)> {
     let limit = || any::<Option<u64>>().prop_map(|ms| ms.map(Millis));
     let initiator = prop::option::of(prop::sample::select(Initiator::ALL.to_vec()));
     let ids = prop::collection::vec(name(), 0..3);
+    let wards = prop::collection::vec(child::ward(), 0..3);
     let texts = (".*", ".*", ".*");
     let results = (prop::option::of(payload()), prop::option::of(failure()));
     let options = (limit(), limit(), fields(), fields(), texts);
@@ -121,6 +122,7 @@ fn chain() -> impl Strategy<Value = (ChainOptions, Link)> {
         any::<[Option<u64>; 2]>(),
         results,
         ids,
+        wards,
     );
     (options, link).prop_map(|(options, link)| {
         let (execution_timeout, run_timeout, memo, headers, texts) = options;
@@ -144,6 +146,7 @@ fn chain() -> impl Strategy<Value = (ChainOptions, Link)> {
             last_completion_result: link.4.0,
             last_failure: link.4.1,
             signal_ids: ids.map(|id| RequestId::new(id).expect("a name")).collect(),
+            wards: link.6,
         };
         (options, link)
     })

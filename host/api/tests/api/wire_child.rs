@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use steadfast_model::child::{
     ChildCancellation, ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy,
-    ParentCloseScope,
+    ParentCloseScope, Ward,
 };
 use steadfast_model::{
     ChildOptions, EventKind, Millis, Namespace, RunId, Seq, SignalName, TaskQueue, WorkflowId,
@@ -36,6 +36,19 @@ pub(super) fn parent() -> impl Strategy<Value = Parent> {
         root_workflow_id: ids.2,
         root_run_id: runs.2,
     })
+}
+
+pub(super) fn ward() -> impl Strategy<Value = Ward> {
+    let policy = prop::sample::select(ParentClosePolicy::ALL.to_vec());
+    (namespace(), workflow_id(), run_id(), any::<u32>(), policy).prop_map(
+        |(namespace, workflow_id, run_id, seq, parent_close_policy)| Ward {
+            namespace,
+            workflow_id,
+            run_id,
+            seq: Seq(seq),
+            parent_close_policy,
+        },
+    )
 }
 
 fn options() -> impl Strategy<Value = ChildOptions> {

@@ -2,8 +2,10 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec::Vec;
 
 use steadfast_model::chain::ContinueAsNew;
+use steadfast_model::child::Ward;
 use steadfast_model::event::TimeoutScope;
 use steadfast_model::failure::START_TO_CLOSE;
 use steadfast_model::{
@@ -12,6 +14,7 @@ use steadfast_model::{
 
 use super::Draft;
 use crate::chain::{self, Cause, Closing, CronOutcome};
+use crate::child::{outlives_run, ward};
 use crate::decide::Rejection;
 
 impl Draft<'_> {
@@ -161,8 +164,28 @@ impl Draft<'_> {
         let run_id = closing.minted.run_id;
         let state = &self.execution.state;
         let memo = self.memo.take().unwrap_or_else(|| state.memo.clone());
-        let successor = chain::successor(state, memo, cause, *closing, now.max(self.last_time));
+        let wards = self.wards(&closing);
+        let at = now.max(self.last_time);
+        let successor = chain::successor(state, memo, wards, cause, *closing, at);
         self.decision.successor = Some(Box::new(successor));
         Some(run_id)
+    }
+
+    /// Children that live as long as the chain, those of earlier runs first.
+    fn wards(&self, closing: &Closing) -> Vec<Ward> {
+        let started = &self.execution.state.started;
+        let earlier = started.link.wards.iter().enumerate();
+        let earlier = earlier
+            .filter(|(place, _)| !closing.ended_wards.contains(place))
+            .map(|(_, ward)| ward.clone());
+        let before = self.execution.state.children.iter();
+        let before = before.filter(|(seq, _)| !self.children.contains_key(seq));
+        let here = self.children.iter();
+        let here = here.filter_map(|(seq, child)| Some((seq, child.as_ref()?)));
+        let own = before
+            .chain(here)
+            .filter(|(_, child)| outlives_run(&child.options))
+            .map(|(seq, child)| ward(started, *seq, &child.options));
+        earlier.chain(own).collect()
     }
 }

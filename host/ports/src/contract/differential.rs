@@ -82,7 +82,7 @@ impl Script {
     }
 
     fn letter(&mut self) -> LetterKey {
-        let kind = 1 + u8::try_from(self.rng.below(6)).expect("below six");
+        let kind = 1 + u8::try_from(self.rng.below(7)).expect("below seven");
         make::letter(self.run(), self.seq(), kind)
     }
 

@@ -31,7 +31,7 @@ pub fn workflow_type(text: &str) -> WorkflowType {
     WorkflowType::new(text).expect("a valid name")
 }
 
-/// A letter; kinds are 1 to 6.
+/// A letter; kinds are 1 to 7.
 pub fn letter(run: u64, seq: u32, kind: u8) -> LetterKey {
     LetterKey {
         run: RunKey(run),

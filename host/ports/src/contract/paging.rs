@@ -87,7 +87,7 @@ pub fn letters_are_ordered_and_paged(factory: Factory<'_>) {
     let mut letters = Vec::new();
     for run in [0, 1, 256, u64::MAX] {
         for seq in [0, 1, 256, u32::MAX] {
-            for kind in [1, 6] {
+            for kind in [1, 7] {
                 letters.push(make::letter(run, seq, kind));
             }
         }

@@ -273,6 +273,15 @@ impl ScriptedGuest {
                 self.operations.insert(seq, None);
                 self.wait = Wait::All(vec![seq]);
             }
+            Op::SignalChild(workflow_id, name, input) => {
+                let target = TargetCall {
+                    child_only: true,
+                    ..target(&workflow_id)
+                };
+                let seq = calls.signal_external(target, &name, input.as_bytes(), "")?;
+                self.operations.insert(seq, None);
+                self.wait = Wait::All(vec![seq]);
+            }
             Op::CancelExternal(workflow_id) => {
                 let seq = calls.cancel_external(target(&workflow_id), "asked")?;
                 self.operations.insert(seq, None);

@@ -81,6 +81,8 @@ pub enum Op {
     /// Signals another execution by its workflow id, with this name and JSON text, and waits for
     /// the answer.
     SignalExternal(String, String, String),
+    /// The same, for an execution that must be a child of this one.
+    SignalChild(String, String, String),
     /// Asks another execution to cancel itself, and waits for the answer.
     CancelExternal(String),
     /// Ends the workflow with a failure of this code.
