@@ -35,7 +35,7 @@ impl Shard {
                         self.timers.arm(key);
                     }
                     self.announce(key, flight.events);
-                    self.post(&run);
+                    self.post(&mut run);
                     if let Some(next) = flight.successor {
                         self.begin_successor(*next, ticket, now);
                     }

@@ -1,8 +1,9 @@
 //! Carries letters between runs: finds the receiver, gives it the letter, and turns what it says
 //! into the sender's answer. Without state, so that the driver and the simulator share it.
 //!
-//! Everything here may happen twice. A start is known by the child's parent, a signal by its
-//! request id; a cancellation and a termination change nothing the second time.
+//! Everything here may happen twice. A start is known by the child's parent, a signal and a cancel
+//! request by its request id, also in a run that has ended since; a termination changes nothing the
+//! second time.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use steadfast_model::child::{
 };
 use steadfast_model::event::Started;
 use steadfast_model::{
-    ChildOptions, EventKind, EventNumber, ExecutionRecord, LetterKey, LetterKind, Namespace,
+    ChildOptions, Event, EventKind, EventNumber, ExecutionRecord, LetterKey, LetterKind, Namespace,
     RequestId, RunId, RunKey, Seq, Status, Timestamp, WorkflowId,
 };
 use steadfast_ports::Store;
@@ -30,6 +31,9 @@ use crate::starting::child_link;
 
 /// Runs of a workflow id that are looked at for a child that was started before.
 const RUNS_SEARCHED: usize = 100;
+
+/// Runs of a workflow id that are looked at for a message that was delivered before.
+const RUNS_READ: usize = 10;
 
 /// What the courier does with a letter.
 #[derive(Debug)]
@@ -361,6 +365,9 @@ fn message(
     if let Some(undeliverable) = other_namespace(&target.namespace) {
         return refuse(undeliverable);
     }
+    if letter.is_again && was_delivered(store, letter, target)? {
+        return Ok(Step::Answer(Some(Box::new(answer(Ok(()))))));
+    }
     let of_child = letter.key.kind == LetterKind::CancelChild;
     let run = match &target.run_id {
         // A child is one child over all its runs.
@@ -400,6 +407,42 @@ fn message(
         run: record.run,
         request: Box::new(request),
     })
+}
+
+/// True if a run has had this message: it may have ended since, and would be missed.
+fn was_delivered(
+    store: &dyn Store,
+    letter: &Letter,
+    target: &ExternalTarget,
+) -> Result<bool, store::Error> {
+    let own = request_id(letter);
+    let runs = store.list(&ListQuery {
+        namespace: target.namespace.clone(),
+        status: None,
+        workflow_type: None,
+        workflow_id: Some(target.workflow_id.clone()),
+        blocked: false,
+        before: None,
+        limit: RUNS_READ,
+    })?;
+    let has_it = |event: &Event| {
+        if let EventKind::WorkflowExecutionSignaled { request_id, .. }
+        | EventKind::WorkflowExecutionCancelRequested { request_id, .. } = &event.kind
+        {
+            *request_id == own
+        } else if let EventKind::WorkflowExecutionStarted { started } = &event.kind {
+            started.link.signal_ids.contains(&own)
+        } else {
+            false
+        }
+    };
+    for record in runs {
+        let history = read_history(store, record.run, EventNumber(u64::MAX))?;
+        if history.iter().any(has_it) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A child tells its parent how it ended. A parent that has ended is not told.
@@ -467,8 +510,7 @@ fn standing(store: &dyn Store, ward: &Ward) -> Result<Standing, store::Error> {
     let found = current(store, &ward.namespace, &ward.workflow_id)?;
     let is_it = |(record, started): &(ExecutionRecord, Box<Started>)| {
         let parent = started.parent.as_ref();
-        let is_ward =
-            |parent: &Parent| parent.run_id == ward.run_id && parent.seq == ward.seq;
+        let is_ward = |parent: &Parent| parent.run_id == ward.run_id && parent.seq == ward.seq;
         !record.status.is_closed() && parent.is_some_and(|parent| is_ward(parent))
     };
     Ok(match found.filter(is_it) {

@@ -30,6 +30,8 @@ pub struct Letter {
     pub sender: Arc<Started>,
     /// What it says.
     pub content: Content,
+    /// True if it may have been carried before, and its answer lost.
+    pub is_again: bool,
 }
 
 /// What a letter says.
@@ -61,6 +63,8 @@ pub(crate) struct Letters {
     on_disk: BTreeSet<Place>,
     /// The commands that asked for them.
     commands: BTreeMap<Place, Arc<EventKind>>,
+    /// Those that this process has never sent, nor one before it.
+    unsent: BTreeSet<Place>,
     /// The event that ended the run.
     close: Option<Arc<EventKind>>,
 }
@@ -185,6 +189,7 @@ impl Letters {
     fn note(&mut self, run: &steadfast_engine::State, kind: &EventKind) {
         if let Some(place) = place_of(kind) {
             self.commands.insert(place, Arc::new(kind.clone()));
+            self.unsent.insert(place);
         }
         if kind.is_close() {
             self.close = Some(Arc::new(kind.clone()));
@@ -198,6 +203,7 @@ impl Letters {
         }
         let owed = &self.owed;
         self.commands.retain(|place, _| owed.contains(place));
+        self.unsent.retain(|place| owed.contains(place));
     }
 
     /// What a letter says; `None` only if its command is not in the history.
@@ -243,11 +249,12 @@ impl Shard {
     }
 
     /// Gives the letters of a run to the courier that are durable and may go.
-    pub(crate) fn post(&mut self, run: &Run) {
+    pub(crate) fn post(&mut self, run: &mut Run) {
         let letters = &run.letters;
         if letters.owed.is_empty() || run.in_flight.is_some() {
             return;
         }
+        let mut sent = Vec::new();
         let unstarted = letters.unstarted();
         let key = |(seq, kind): Place| LetterKey {
             run: run.key(),
@@ -281,7 +288,12 @@ impl Shard {
                 key: key(place),
                 sender: run.started.clone(),
                 content,
+                is_again: !letters.unsent.contains(&place),
             })));
+            sent.push(place);
+        }
+        for place in sent {
+            run.letters.unsent.remove(&place);
         }
     }
 

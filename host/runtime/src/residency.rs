@@ -125,7 +125,7 @@ impl Shard {
         self.dispatch(&mut run, now);
         self.release_lost(&mut run, now);
         self.note_dirty(&mut run, now);
-        self.post(&run);
+        self.post(&mut run);
         run
     }
 

@@ -177,7 +177,11 @@ impl Link {
                 .map(Failure::to_model)
                 .transpose()?,
             signal_ids: ids.collect::<Result<_, _>>()?,
-            wards: self.wards.iter().map(Ward::to_model).collect::<Result<_, _>>()?,
+            wards: self
+                .wards
+                .iter()
+                .map(Ward::to_model)
+                .collect::<Result<_, _>>()?,
         })
     }
 }

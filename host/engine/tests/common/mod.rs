@@ -52,7 +52,7 @@ impl World {
         )
     }
 
-    fn begin_with(started: Started, at: u64) -> Self {
+    pub fn begin_with(started: Started, at: u64) -> Self {
         let event = start(started, Timestamp(at));
         let execution = decide::begin(RunKey(1), &event).expect("a first event");
         let world = Self {

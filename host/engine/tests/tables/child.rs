@@ -1,11 +1,17 @@
 //! Children and messages between executions.
 
+use std::collections::BTreeSet;
+
 use insta::assert_snapshot;
+use steadfast_engine::chain::{Closing, Minted};
 use steadfast_engine::child::{Answer, ChildOutcome, Undeliverable, letters};
 use steadfast_engine::{Decision, Request};
-use steadfast_model::child::{ChildCancellation, FailedCause, LetterKind, ParentClosePolicy};
+use steadfast_model::child::{
+    ChildCancellation, FailedCause, LetterKind, ParentClosePolicy, ParentCloseScope,
+};
 use steadfast_model::command::{Command, Step};
-use steadfast_model::{Failure, Payload, RunId, Seq};
+use steadfast_model::event::Started;
+use steadfast_model::{EventKind, Failure, Payload, RunId, RunKey, Seq, Timestamp};
 
 use crate::common::{World, boom, ends, outside, terminate, yields};
 use crate::print::{check, play};
@@ -370,4 +376,78 @@ fn a_child_that_ends_owes_its_parent_the_outcome() {
         .map(|(_, kind)| kind)
         .collect();
     assert_eq!(kinds, [LetterKind::Outcome]);
+}
+
+/// A run that goes on in another one: what it owes, and the run that follows.
+fn continued(mut world: World, ended_wards: BTreeSet<usize>) -> (World, Started) {
+    let closing = Closing {
+        minted: Minted {
+            run: RunKey(2),
+            run_id: RunId::from_bytes([8; 16]),
+            random_seed: [0; 32],
+        },
+        cron_next: None,
+        undelivered: Vec::new(),
+        undelivered_cancel: None,
+        ended_wards,
+    };
+    let request = Request::Yield {
+        commands: Vec::new(),
+        step: Step::ContinuedAsNew(Box::default()),
+        at: Timestamp(9),
+        closing: Some(Box::new(closing)),
+    };
+    let decision = world.step(9, &request).expect("accepted");
+    let successor = decision.successor.expect("a run follows");
+    match successor.events.into_iter().next().map(|event| event.kind) {
+        Some(EventKind::WorkflowExecutionStarted { started }) => (world, *started),
+        other => panic!("a run begins with its start: {other:?}"),
+    }
+}
+
+/// Scenario 35: what ends with the chain is handed on from run to run, and told by the last one.
+#[test]
+fn children_of_a_chain_are_handed_on_to_its_last_run() {
+    let with = |id: &str, policy, scope| {
+        outside::child_with(id, move |options| {
+            options.parent_close_policy = policy;
+            options.parent_close_scope = scope;
+        })
+    };
+    let (run, chain) = (ParentCloseScope::Run, ParentCloseScope::Chain);
+    let mut world = World::begin(0);
+    let commands = [
+        with("of the run", ParentClosePolicy::Terminate, run),
+        with("begun", ParentClosePolicy::Terminate, chain),
+        with("not begun", ParentClosePolicy::RequestCancel, chain),
+        with("over", ParentClosePolicy::Terminate, chain),
+        with("abandoned", ParentClosePolicy::Abandon, chain),
+    ];
+    play(&mut world, [(0, yields(0, commands))]);
+    play(&mut world, [(1, started(1)), (1, started(3))]);
+    play(&mut world, [(2, closed(7, completed()))]);
+    let (world, next) = continued(world, BTreeSet::new());
+    assert_eq!(owed(&world), "ParentClosed 1, StartChild 5, StartChild 9");
+    let names = |started: &Started| {
+        let wards = started.link.wards.iter();
+        let names = wards.map(|ward| format!("{} {}", ward.workflow_id, ward.seq));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(names(&next), "begun 3, not begun 5");
+    let mut world = World::begin_with(next, 10);
+    play(
+        &mut world,
+        [(
+            11,
+            yields(11, [with("late", ParentClosePolicy::Terminate, chain)]),
+        )],
+    );
+    assert_eq!(owed(&world), "StartChild 1");
+    // The first has ended meanwhile: nobody needs to know of it any more.
+    let (world, next) = continued(world, BTreeSet::from([0]));
+    assert_eq!(owed(&world), "StartChild 1");
+    assert_eq!(names(&next), "not begun 5, late 1");
+    let mut world = World::begin_with(next, 20);
+    play(&mut world, [(21, terminate())]);
+    assert_eq!(owed(&world), "ChainClosed 0, ChainClosed 1");
 }

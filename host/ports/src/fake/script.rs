@@ -261,6 +261,9 @@ impl ScriptedGuest {
                 let seq = self.start_child(calls, &workflow_type, &input, &options)?;
                 self.wait = Wait::All(vec![seq]);
             }
+            Op::BeginChild(workflow_type, input, options) => {
+                self.start_child(calls, &workflow_type, &input, &options)?;
+            }
             Op::CancelChild => {
                 if let Some(seq) = self.last_child {
                     calls.cancel_child(seq, "enough")?;

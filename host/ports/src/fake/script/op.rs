@@ -76,6 +76,8 @@ pub enum Op {
     Child(String, String, ChildCallOptions),
     /// Starts a child and waits until it has started. Observes `started` or why not.
     StartChild(String, String, ChildCallOptions),
+    /// Starts a child and waits for nothing.
+    BeginChild(String, String, ChildCallOptions),
     /// Cancels the child that was started last, and waits for its end.
     CancelChild,
     /// Signals another execution by its workflow id, with this name and JSON text, and waits for
