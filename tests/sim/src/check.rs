@@ -12,12 +12,16 @@ use steadfast_runtime::read_history;
 
 use crate::client::Client;
 use crate::family::check_family;
+use crate::kin::check_kin;
+use crate::plan::Plan;
 use crate::work::{Workers, result_of};
 
 /// Everything seen so far.
 #[derive(Debug)]
 pub struct Checker {
     seed: u64,
+    /// True if the wall clock never jumps.
+    is_steady: bool,
     /// The durable history of each run when it was last looked at: it may only grow.
     seen: BTreeMap<RunKey, Vec<Event>>,
     /// The ends that were announced.
@@ -25,9 +29,10 @@ pub struct Checker {
 }
 
 impl Checker {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            seed,
+            seed: plan.seed,
+            is_steady: plan.clock_jump_every_ms == 0,
             seen: BTreeMap::new(),
             announced: BTreeMap::new(),
         }
@@ -75,6 +80,13 @@ impl Checker {
         workers: &Workers,
     ) {
         check_family(self.seed, &self.seen);
+        check_kin(self.seed, self.is_steady, &self.seen);
+        for (run, history) in &self.seen {
+            if !history.is_empty() {
+                self.check_history(*run, history, workers);
+                self.check_rows(store, *run);
+            }
+        }
         for run in client.runs() {
             let history = self.seen.get(&run).unwrap_or_else(|| {
                 panic!(
@@ -82,9 +94,7 @@ impl Checker {
                     self.seed
                 )
             });
-            self.check_history(run, history, workers);
             self.check_replay(run, history, guests);
-            self.check_rows(store, run);
             let close = history.last().expect("it has events");
             if let Some(announced) = self.announced.get(&run) {
                 assert_eq!(

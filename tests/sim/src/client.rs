@@ -15,6 +15,7 @@ use steadfast_runtime::chain::{Minter, record};
 use steadfast_runtime::message::{Answer, CallError, Input, NewRun, ReplyId};
 
 use crate::family::{add_others, kids};
+use crate::kin::add_kin;
 use crate::plan::{Plan, script};
 use crate::update::{Update, Updates};
 use crate::work::is_workers;
@@ -65,6 +66,7 @@ impl Client {
             let (mut ops, owed) = script(&mut rng);
             let mut family = Rng::new(plan.seed ^ 0xc41d ^ (workflow << 32));
             add_others(&mut family, &mut ops, plan.workflows);
+            add_kin(plan.seed, workflow, &mut ops);
             guests.bind(b"component", &format!("w{workflow}"), ops);
             client.todo.push_back(Todo::Start(workflow));
             if rng.chance(100) {

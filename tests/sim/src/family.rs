@@ -6,10 +6,12 @@ use steadfast_model::{Event, EventKind, RunId, RunKey, Seq};
 use steadfast_ports::fake::{Op, Rng};
 use steadfast_ports::guest::ChildCallOptions;
 
-/// The workflow types of children: each ends by itself.
+use crate::kin::kin;
+
+/// The workflow types of children. Those that are drawn here end by themselves.
 #[must_use]
 pub fn kids() -> Vec<(&'static str, Vec<Op>)> {
-    vec![
+    let mut kids = vec![
         ("kid", vec![Op::activity("act", "\"kid\""), Op::Complete]),
         ("kid-slow", vec![Op::SleepOrCancel(2000), Op::Complete]),
         ("kid-fails", vec![Op::Sleep(5), Op::Fail("kid".to_owned())]),
@@ -21,7 +23,9 @@ pub fn kids() -> Vec<(&'static str, Vec<Op>)> {
                 Op::Complete,
             ],
         ),
-    ]
+    ];
+    kids.extend(kin());
+    kids
 }
 
 /// Puts children and messages into a script, before its last operation.
@@ -139,19 +143,24 @@ fn check_parent(
     }
 }
 
-/// What a parent heard, against the end of the child's last run.
+/// What a parent heard, against the end of the child's last run. What it did not wait for it did
+/// not hear.
 fn check_outcome(seed: u64, heard: &EventKind, last: Option<&Event>) {
-    if let EventKind::ChildWorkflowExecutionCompleted { result, .. } = heard {
-        let is_so = matches!(
-            last.map(|event| &event.kind),
-            Some(EventKind::WorkflowExecutionCompleted { result: own, .. }) if own == result
-        );
-        assert!(is_so, "seed {seed}: heard {heard:?}, but it was {last:?}");
-    } else if let EventKind::ChildWorkflowExecutionFailed { .. } = heard {
-        let is_so = matches!(
-            last.map(|event| &event.kind),
-            Some(EventKind::WorkflowExecutionFailed { .. })
-        );
-        assert!(is_so, "seed {seed}: heard {heard:?}, but it was {last:?}");
-    }
+    let last = last.map(|event| &event.kind);
+    let is_so = match heard {
+        EventKind::ChildWorkflowExecutionCompleted { result, .. } => {
+            matches!(last, Some(EventKind::WorkflowExecutionCompleted { result: own, .. }) if own == result)
+        }
+        EventKind::ChildWorkflowExecutionFailed { .. } => {
+            matches!(last, Some(EventKind::WorkflowExecutionFailed { .. }))
+        }
+        EventKind::ChildWorkflowExecutionCanceled { is_left, .. } => {
+            *is_left || matches!(last, Some(EventKind::WorkflowExecutionCanceled { .. }))
+        }
+        EventKind::ChildWorkflowExecutionTerminated { .. } => {
+            matches!(last, Some(EventKind::WorkflowExecutionTerminated { .. }))
+        }
+        _ => false,
+    };
+    assert!(is_so, "seed {seed}: heard {heard:?}, but it was {last:?}");
 }

@@ -19,6 +19,7 @@ pub mod check;
 pub mod client;
 pub mod courier;
 pub mod family;
+pub mod kin;
 pub mod mint;
 pub mod plan;
 pub mod update;

@@ -144,7 +144,7 @@ impl World {
             workers: Workers::default(),
             client: Client::default(),
             courier: Courier::default(),
-            checker: Checker::new(plan.seed),
+            checker: Checker::new(&plan),
             report: Report::default(),
             trace,
             ticks: BTreeMap::new(),
