@@ -266,11 +266,12 @@ impl Calls {
             (events, HISTORY_EVENTS_MAX, "events in the history"),
         ];
         // Children of earlier runs count with those that live as long.
-        let wards = match &command {
-            Command::StartChild { options, .. } if outlives_run(options) => {
-                self.info.link.wards.len() as u64
-            }
-            _ => 0,
+        let wards = if let Command::StartChild { options, .. } = &command
+            && outlives_run(options)
+        {
+            self.info.link.wards.len() as u64
+        } else {
+            0
         };
         let outside = self.replay.pending_outside(&command);
         let outside = outside.map(|(count, limit, what)| (count + wards, limit, what));

@@ -25,7 +25,7 @@ use steadfast_ports::store::{self, ListQuery};
 use crate::chain::record;
 use crate::handle::DEFAULT_NAMESPACE;
 use crate::message::{CallError, NewRun};
-use crate::outbox::{Carried, Content, Letter, letters_of};
+use crate::outbox::{Carried, Content, Letter};
 use crate::recorded::read_history;
 use crate::starting::child_link;
 
@@ -472,11 +472,12 @@ fn to_child_of_closed(
     letter: &Letter,
     ward: &Ward,
 ) -> Result<Step, store::Error> {
-    let run = match standing(store, ward)? {
-        // Nobody else would tell it.
-        Standing::Unstarted => return Ok(Step::Later),
-        Standing::Over => return Ok(Step::Answer(None)),
-        Standing::Open(run) => run,
+    // A run that ends takes its own starts back; those of runs before it may be on their way.
+    if letter.key.kind == LetterKind::ChainClosed && is_starting(store, ward)? {
+        return Ok(Step::Later);
+    }
+    let Some(run) = open_run(store, ward)? else {
+        return Ok(Step::Answer(None));
     };
     let reason = format!("the parent {} has ended", letter.sender.workflow_id);
     let request = match ward.parent_close_policy {
@@ -491,37 +492,39 @@ fn to_child_of_closed(
     Ok(Step::Give { run, request })
 }
 
-/// Where a child stands.
-enum Standing {
-    /// Its start is on its way.
-    Unstarted,
-    /// Its last run is this one, which goes on.
-    Open(RunKey),
-    /// It has ended, or never began.
-    Over,
+/// True if the start of a child is on its way.
+fn is_starting(store: &dyn Store, ward: &Ward) -> Result<bool, store::Error> {
+    let start = LetterKey {
+        run: ward.run_id.key(),
+        seq: ward.seq,
+        kind: LetterKind::StartChild,
+    };
+    // Numbers of commands begin at 1.
+    let before = LetterKey {
+        seq: Seq(ward.seq.0.saturating_sub(1)),
+        kind: LetterKind::ChainClosed,
+        ..start
+    };
+    Ok(store.letters(Some(before), 1)?.first() == Some(&start))
 }
 
-/// The letter first, then the child: a start that is answered between the two is seen.
-fn standing(store: &dyn Store, ward: &Ward) -> Result<Standing, store::Error> {
-    let is_start = |key: &LetterKey| key.seq == ward.seq && key.kind == LetterKind::StartChild;
-    if letters_of(store, ward.run_id.key())?.iter().any(is_start) {
-        return Ok(Standing::Unstarted);
-    }
+/// The run that a child is in; `None`: it has ended, or never began.
+fn open_run(store: &dyn Store, ward: &Ward) -> Result<Option<RunKey>, store::Error> {
     let found = current(store, &ward.namespace, &ward.workflow_id)?;
     let is_it = |(record, started): &(ExecutionRecord, Box<Started>)| {
-        let parent = started.parent.as_ref();
+        let parent = started.parent.as_deref();
         let is_ward = |parent: &Parent| parent.run_id == ward.run_id && parent.seq == ward.seq;
-        !record.status.is_closed() && parent.is_some_and(|parent| is_ward(parent))
+        !record.status.is_closed() && parent.is_some_and(is_ward)
     };
-    Ok(match found.filter(is_it) {
-        Some((record, _)) => Standing::Open(record.run),
-        None => Standing::Over,
-    })
+    Ok(found.filter(is_it).map(|(record, _)| record.run))
 }
 
 /// The places of children that have ended; one that cannot be read now may go on.
 pub(crate) fn ended_wards(store: &dyn Store, wards: &[Ward]) -> BTreeSet<usize> {
-    let is_over = |ward: &Ward| matches!(standing(store, ward), Ok(Standing::Over));
+    // The letter first, then the child: a start that is answered between the two is seen.
+    let is_over = |ward: &Ward| {
+        matches!(is_starting(store, ward), Ok(false)) && matches!(open_run(store, ward), Ok(None))
+    };
     let ended = wards.iter().enumerate().filter(|(_, ward)| is_over(ward));
     ended.map(|(place, _)| place).collect()
 }

@@ -9,29 +9,26 @@ use steadfast_model::{ChildOptions, Event, EventKind, RequestId, RunId, RunKey, 
 use steadfast_ports::fake::{Op, Rng};
 use steadfast_ports::guest::ChildCallOptions;
 
+type Setting = (&'static str, &'static str);
+
+const RUN: Setting = ("parent-close-scope", "run");
+const CHAIN: Setting = ("parent-close-scope", "chain");
+const TERMINATE: Setting = ("parent-close-policy", "terminate");
+const REQUEST: Setting = ("parent-close-policy", "request-cancel");
+const ABANDON: Setting = ("parent-close-policy", "abandon");
+const SHARED: Setting = ("workflow-id", "shared");
+
 /// The workflow types of parents that are children, and of the child that never ends by itself.
 #[must_use]
 pub fn kin() -> Vec<(&'static str, Vec<Op>)> {
-    let (run, chain) = (
-        ("parent-close-scope", "run"),
-        ("parent-close-scope", "chain"),
-    );
-    let terminate = ("parent-close-policy", "terminate");
-    let request = ("parent-close-policy", "request-cancel");
-    let abandon = ("parent-close-policy", "abandon");
-    let shared = ("workflow-id", "shared");
-    let signal = |id: &str| {
-        let (name, input) = ("from-a-friend".to_owned(), "1".to_owned());
-        Op::SignalExternal(id.to_owned(), name, input)
-    };
-    vec![
+    let mut kin = vec![
         ("kid-waits", vec![Op::WaitCancel, Op::AcceptCancel]),
         (
             "kin-0",
             vec![
-                start("kid-waits", &[terminate, run]),
+                start("kid-waits", &[TERMINATE, RUN]),
                 Op::activity("act", "\"kin\""),
-                start("kid-waits", &[request, chain]),
+                start("kid-waits", &[REQUEST, CHAIN]),
                 Op::ContinueAsNew,
                 Op::Complete,
             ],
@@ -39,11 +36,11 @@ pub fn kin() -> Vec<(&'static str, Vec<Op>)> {
         (
             "kin-1",
             vec![
-                start("kid-waits", &[terminate, chain]),
+                start("kid-waits", &[TERMINATE, CHAIN]),
                 signal("wf-0"),
                 Op::Child("kid-chain".to_owned(), "1".to_owned(), with(&[])),
                 signal("wf-1"),
-                start("kid-slow", &[abandon]),
+                start("kid-slow", &[ABANDON]),
                 Op::ContinueAsNew,
                 Op::Fail("kin".to_owned()),
             ],
@@ -53,26 +50,50 @@ pub fn kin() -> Vec<(&'static str, Vec<Op>)> {
             vec![
                 start(
                     "kid-waits",
-                    &[terminate, chain, ("cancellation-type", "try-cancel")],
+                    &[TERMINATE, CHAIN, ("cancellation-type", "try-cancel")],
                 ),
                 Op::CancelChild,
                 start(
                     "kid-waits",
-                    &[request, run, ("cancellation-type", "abandon")],
+                    &[REQUEST, RUN, ("cancellation-type", "abandon")],
                 ),
                 Op::CancelChild,
                 Op::ContinueAsNew,
                 Op::Complete,
             ],
         ),
+    ];
+    kin.extend(hasty());
+    kin
+}
+
+/// Those that are over before anybody has answered, and those that want a name that others want.
+fn hasty() -> Vec<(&'static str, Vec<Op>)> {
+    vec![
         // Over before anybody has answered.
         (
             "kin-3",
             vec![
                 Op::CancelExternal("shared".to_owned()),
-                begin("kid-waits", &[terminate, chain]),
-                begin("kid-waits", &[request, run]),
-                begin("kid", &[abandon]),
+                begin("kid-waits", &[TERMINATE, CHAIN]),
+                begin("kid-waits", &[REQUEST, RUN]),
+                begin("kid", &[ABANDON]),
+                Op::ContinueAsNew,
+                Op::Complete,
+            ],
+        ),
+        // A child that ends by what it hears, and others of its name to hear it twice.
+        (
+            "kid-hears",
+            vec![Op::WaitSignal("from-a-friend".to_owned()), Op::Complete],
+        ),
+        (
+            "kin-5",
+            vec![
+                start("kid-hears", &[TERMINATE, RUN, ("workflow-id", "hears")]),
+                signal("hears"),
+                start("kid-hears", &[TERMINATE, CHAIN, ("workflow-id", "hears")]),
+                signal("hears"),
                 Op::ContinueAsNew,
                 Op::Complete,
             ],
@@ -81,14 +102,19 @@ pub fn kin() -> Vec<(&'static str, Vec<Op>)> {
         (
             "kin-4",
             vec![
-                start("kid-waits", &[terminate, chain, shared]),
+                start("kid-waits", &[TERMINATE, CHAIN, SHARED]),
                 Op::Sleep(40),
-                start("kid-waits", &[request, run, shared]),
+                start("kid-waits", &[REQUEST, RUN, SHARED]),
                 Op::ContinueAsNew,
                 Op::Complete,
             ],
         ),
     ]
+}
+
+fn signal(id: &str) -> Op {
+    let (name, input) = ("from-a-friend".to_owned(), "1".to_owned());
+    Op::SignalExternal(id.to_owned(), name, input)
 }
 
 fn with(settings: &[(&str, &str)]) -> ChildCallOptions {
@@ -120,7 +146,7 @@ pub fn add_kin(seed: u64, workflow: u64, ops: &mut Vec<Op>) {
         return;
     }
     for _ in 0..1 + rng.below(2) {
-        let name = format!("kin-{}", rng.below(5));
+        let name = format!("kin-{}", rng.below(6));
         let options = ChildCallOptions {
             maximum_attempts: [0, 2][rng.index(2)],
             ..with(&[(

@@ -144,7 +144,7 @@ impl Link {
             last_completion_result: link.last_completion_result.map(Payload::from_model),
             last_failure: link.last_failure.as_ref().map(Failure::from_model),
             signal_ids: link.signal_ids.iter().map(ToString::to_string).collect(),
-            wards: link.wards.into_iter().map(Ward::from_model).collect(),
+            wards: link.wards.iter().map(Ward::from_model).collect(),
         }
     }
 

@@ -287,7 +287,7 @@ pub struct Ward {
 impl Ward {
     /// The wire form of such a child.
     #[must_use]
-    pub fn from_model(ward: model::child::Ward) -> Self {
+    pub fn from_model(ward: &model::child::Ward) -> Self {
         Self {
             namespace: ward.namespace.to_string(),
             workflow_id: ward.workflow_id.to_string(),
