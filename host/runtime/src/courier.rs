@@ -386,6 +386,10 @@ fn message(
         }
     }
     if record.status.is_closed() {
+        // The answer to a message may be lost in a crash, and the receiver may have ended since.
+        if was_delivered(store, record.run, &request_id(letter))? {
+            return Ok(Step::Answer(Some(Box::new(answer(Ok(()))))));
+        }
         let how = record.status.name();
         let text = format!("the workflow execution {id} has already {how}");
         return refuse(missing(text));
@@ -394,6 +398,20 @@ fn message(
         run: record.run,
         request: Box::new(request),
     })
+}
+
+/// True if a run has the message of this request in its history.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "two events are messages of other executions"
+)]
+fn was_delivered(store: &dyn Store, run: RunKey, wanted: &RequestId) -> Result<bool, store::Error> {
+    let history = read_history(store, run, EventNumber(u64::MAX))?;
+    Ok(history.iter().any(|event| match &event.kind {
+        EventKind::WorkflowExecutionSignaled { request_id, .. }
+        | EventKind::WorkflowExecutionCancelRequested { request_id, .. } => request_id == wanted,
+        _ => false,
+    }))
 }
 
 /// A child tells its parent how it ended. A parent that has ended is not told.
