@@ -57,6 +57,9 @@ pub(crate) enum Verb {
     Cancel(command::cancel::CancelArgs),
     Terminate(command::terminate::TerminateArgs),
     Unblock(command::unblock::UnblockArgs),
+    /// Look after activities that keep failing, or finish them by hand
+    #[command(subcommand, arg_required_else_help = true)]
+    Activity(command::activity::ActivityCommand),
     Replay(command::replay::ReplayArgs),
     /// Build, inspect and list components
     #[command(subcommand, arg_required_else_help = true)]

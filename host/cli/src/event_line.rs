@@ -25,7 +25,7 @@ pub(crate) fn line(event: &Event, start: Time, output: &Output) -> String {
     let after = format!("+{}", duration::show(event.time.0.since(start.0).0));
     let kind = format!("{:?}", event.kind);
     let head = format!("{:>number$}  {after:>time$}  ", event.number);
-    let used = number + time + name + 6;
+    let used = number + time + name.max(kind.len()) + 6;
     let details = clean(&details(event));
     let details = match output.width {
         Some(width) => fit(&details, width.saturating_sub(used).max(12)),
@@ -34,7 +34,7 @@ pub(crate) fn line(event: &Event, start: Time, output: &Output) -> String {
     let blanks = " ".repeat(if details.is_empty() {
         0
     } else {
-        (name + 2).saturating_sub(kind.len())
+        (name + 2).saturating_sub(kind.len()).max(2)
     });
     format!(
         "{head}{}{blanks}{details}\n",
@@ -152,6 +152,17 @@ mod tests {
         assert_eq!(line(&completed, start, &output), expected);
         let narrow = Output::plain(Some(60));
         assert!(line(&completed, start, &narrow).trim_end().chars().count() <= 66);
+    }
+
+    #[test]
+    fn a_long_name_is_set_apart_from_its_details() {
+        let started = event(
+            r#"{"number": 2, "time": "2026-01-31T12:00:00Z", "seq": 1, "workflow_type": "part",
+                "type": "StartChildWorkflowExecutionInitiated"}"#,
+        );
+        let start = "2026-01-31T12:00:00.000Z".parse().unwrap();
+        let line = line(&started, start, &Output::plain(None));
+        assert!(line.contains("Initiated  #1 part"), "{line}");
     }
 
     #[test]

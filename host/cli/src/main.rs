@@ -68,6 +68,7 @@ async fn dispatch(cli: Cli, output: &Output) -> Result<ExitCode> {
         Verb::Cancel(args) => command::cancel::run(args, &client()?, output).await,
         Verb::Terminate(args) => command::terminate::run(args, &client()?, output).await,
         Verb::Unblock(args) => command::unblock::run(args, &client()?, output).await,
+        Verb::Activity(command) => command.run(&client()?, output).await,
         Verb::Replay(args) => command::replay::run(&args, output),
         Verb::Component(command) => command.run(client, output).await,
         Verb::Doctor(args) => command::doctor::run(args, &client()?, output).await,

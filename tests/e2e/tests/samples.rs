@@ -379,3 +379,41 @@ fn children_end_with_their_parent_and_are_signalled_by_others() {
         stderr(&result)
     );
 }
+
+#[test]
+fn an_operator_looks_after_activities() {
+    let desk = Desk::with(&["order"]);
+    desk.start("order", "o", &json!({"order_id": "o-1", "amount_cents": 1}));
+    desk.until("o", "ActivityTaskScheduled", 1);
+    let pause = ["activity", "pause", "o", "--activity-id", "1"];
+    let text = desk.ok(&[&pause[..], &["--reason", "wait"]].concat());
+    assert_eq!(text, "paused 1 activity of o\n");
+    let listed = desk.ok(&["activity", "list"]);
+    assert!(
+        listed.contains("reserve") && listed.contains("paused"),
+        "{listed}"
+    );
+    desk.ok(&[
+        "activity",
+        "update-options",
+        "o",
+        "--all",
+        "--maximum-attempts",
+        "1",
+    ]);
+    desk.ok(&["activity", "unpause", "o", "--type", "reserve"]);
+    desk.ok(&["activity", "complete", "o", "1", "--input", "\"by hand\""]);
+    desk.until("o", "ActivityTaskCompleted", 1);
+    let events = desk.events("o");
+    assert!(
+        events
+            .iter()
+            .any(|event| event == "ActivityTaskScheduled charge"),
+        "{events:?}"
+    );
+    let missing = run(&desk.host.address, &["activity", "fail", "o", "77"]);
+    assert_ne!(missing.status.code(), Some(0));
+    let args = ["activity", "pause", "o"];
+    let unclear = run(&desk.host.address, &args);
+    assert_eq!(unclear.status.code(), Some(2), "{}", stderr(&unclear));
+}

@@ -78,17 +78,8 @@ fn text(description: &Description, output: &Output) -> String {
             &format!("#{} fires {}", timer.seq, until(timer.fire_at)),
         );
     }
-    for child in &description.children {
-        let state = match &child.run_id {
-            Some(run_id) => format!("runs (first run {run_id})"),
-            None => "is being started".to_owned(),
-        };
-        let (id, kind) = (&child.workflow_id, &child.workflow_type);
-        line(
-            "child",
-            Tone::Plain,
-            &format!("#{} {id} ({kind}): {state}", child.seq),
-        );
+    for text in child_lines(description) {
+        line("child", Tone::Plain, &text);
     }
     for update in &description.updates {
         let stage = if update.is_accepted {
@@ -147,6 +138,17 @@ fn chain_lines(description: &Description) -> Vec<(&'static str, String)> {
         );
     }
     lines
+}
+
+fn child_lines(description: &Description) -> impl Iterator<Item = String> + '_ {
+    description.children.iter().map(|child| {
+        let state = match &child.run_id {
+            Some(run_id) => format!("runs (first run {run_id})"),
+            None => "is being started".to_owned(),
+        };
+        let (id, kind) = (&child.workflow_id, &child.workflow_type);
+        format!("#{} {id} ({kind}): {state}", child.seq)
+    })
 }
 
 fn activity_text(activity: &PendingActivity) -> String {

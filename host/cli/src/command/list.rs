@@ -22,6 +22,8 @@ enum StatusFilter {
     Failed,
     Canceled,
     Terminated,
+    TimedOut,
+    ContinuedAsNew,
 }
 
 /// List workflows, newest first
@@ -100,6 +102,8 @@ fn name(status: StatusFilter) -> &'static str {
         StatusFilter::Failed => "failed",
         StatusFilter::Canceled => "canceled",
         StatusFilter::Terminated => "terminated",
+        StatusFilter::TimedOut => "timed-out",
+        StatusFilter::ContinuedAsNew => "continued-as-new",
     }
 }
 

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+pub(crate) mod activity;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod component;

@@ -164,6 +164,7 @@ pub(crate) struct EventRef<'a> {
 impl<'a> EventRef<'a> {
     /// The event as the guest sees it, with the text that [`made_text`] made for it; `None` for one
     /// that guests are not told about.
+    #[allow(clippy::too_many_lines, reason = "one short arm for each event")]
     pub(crate) fn new(event: &'a Event, made: &'a str) -> Option<Self> {
         let kind = match &event.kind {
             EventKind::ActivityTaskCompleted { seq, result, .. } => {
