@@ -115,6 +115,13 @@ impl<T: Decode> Child<T> {
         self.setting("parent-close-policy", name.to_owned())
     }
 
+    /// Lets the child live as long as this workflow's chain of runs: the parent close policy then
+    /// applies when the last run ends, not when this one does. The runs that follow do not hear of
+    /// the child.
+    pub fn until_chain_ends(self) -> Self {
+        self.setting("parent-close-scope", "chain".to_owned())
+    }
+
     /// Sets what cancelling the child means to this workflow.
     pub fn cancellation(self, cancellation: ChildCancellation) -> Self {
         let name = match cancellation {

@@ -14,6 +14,7 @@ mod common;
 mod drift;
 mod faithful;
 mod guest;
+mod limit;
 mod live;
 mod lookahead;
 mod mutation;
