@@ -200,15 +200,19 @@ async fn check_once(fixture: &Fixture, writes: i64) {
     for record in records.iter().filter(|record| of("p")(record)) {
         let names = fixture.names_of(record).await;
         for (name, times) in [
-            ("StartChildWorkflowExecutionInitiated", 6),
-            ("ChildWorkflowExecutionStarted", 6),
-            ("ChildWorkflowExecutionCanceled", 1),
-            ("ExternalWorkflowExecutionCancelRequested", 1),
-            ("ExternalWorkflowExecutionSignaled", 1),
-            ("StartChildWorkflowExecutionFailed", 0),
+            ("StartChildWorkflowExecutionInitiated", 6..=6),
+            ("ChildWorkflowExecutionStarted", 6..=6),
+            ("ChildWorkflowExecutionCanceled", 1..=1),
+            // The end of a child may overtake the answer to its cancel request, which is void then.
+            ("ExternalWorkflowExecutionCancelRequested", 0..=1),
+            ("RequestCancelExternalWorkflowExecutionFailed", 0..=0),
+            ("ExternalWorkflowExecutionSignaled", 1..=1),
+            ("SignalExternalWorkflowExecutionFailed", 0..=0),
+            ("StartChildWorkflowExecutionFailed", 0..=0),
         ] {
             let found = names.iter().filter(|found| **found == name).count();
-            assert_eq!(found, times, "{writes} writes: {names:?}");
+            let is_so = times.contains(&found);
+            assert!(is_so, "{writes} writes: {found} {name} in {names:?}");
         }
     }
     let signals = fixture.count("receiver", "WorkflowExecutionSignaled").await;
