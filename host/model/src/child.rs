@@ -323,6 +323,17 @@ pub enum LetterKind {
 }
 
 impl LetterKind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::StartChild,
+        Self::CancelChild,
+        Self::Signal,
+        Self::Cancel,
+        Self::Outcome,
+        Self::ParentClosed,
+        Self::ChainClosed,
+    ];
+
     /// The stored number.
     #[must_use]
     pub fn to_byte(self) -> u8 {

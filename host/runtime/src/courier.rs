@@ -246,7 +246,9 @@ fn start(
     if let Some(refusal) = other_namespace(&options.namespace) {
         return answer(Err(refusal));
     }
-    if let Some(first) = started_before(store, letter, options)? {
+    if letter.is_again
+        && let Some(first) = started_before(store, letter, options)?
+    {
         return answer(Ok(first));
     }
     let replaces = match current(store, &options.namespace, &options.workflow_id)? {

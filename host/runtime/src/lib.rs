@@ -17,6 +17,7 @@ pub mod error;
 mod follow;
 pub mod handle;
 mod host;
+mod letters;
 mod loading;
 pub mod local;
 pub mod message;

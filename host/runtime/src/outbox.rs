@@ -3,17 +3,17 @@
 //! A shard only writes letters and takes answers in; carrying them is the courier's
 //! (`courier.rs`). Everything can happen twice: the receiver knows a letter that it has had.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use steadfast_engine::child::{Answer, letters, letters_of as owed_of, ward};
+use steadfast_engine::child::Answer;
 use steadfast_engine::decide::Request;
 use steadfast_model::child::Ward;
 use steadfast_model::event::Started;
-use steadfast_model::{Event, EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp};
+use steadfast_model::{EventKind, LetterKey, LetterKind, Millis, RunKey, Seq, Timestamp};
 use steadfast_ports::Store;
-use steadfast_ports::store::{self, Write};
+use steadfast_ports::store;
 
+use crate::letters::{Place, cancel_kind};
 use crate::message::Output;
 use crate::run::Run;
 use crate::shard::Shard;
@@ -54,193 +54,6 @@ pub enum Carried {
     Later,
 }
 
-type Place = (Seq, LetterKind);
-
-/// The letters of one run.
-#[derive(Debug, Default)]
-pub(crate) struct Letters {
-    owed: BTreeSet<Place>,
-    on_disk: BTreeSet<Place>,
-    /// The commands that asked for them.
-    commands: BTreeMap<Place, Arc<EventKind>>,
-    /// Those that this process has never sent, nor one before it.
-    unsent: BTreeSet<Place>,
-    /// The event that ended the run.
-    close: Option<Arc<EventKind>>,
-}
-
-impl Letters {
-    /// The letters of a run that was just read: `rows` are those of a closed run on disk.
-    pub(crate) fn loaded(run: &Run, history: &[Event], rows: &[LetterKey]) -> Self {
-        let owed: BTreeSet<Place> = if run.is_closed() {
-            rows.iter().map(|key| (key.seq, key.kind)).collect()
-        } else {
-            letters(&run.execution.state).collect()
-        };
-        let mut letters = Self {
-            on_disk: owed.clone(),
-            owed,
-            ..Self::default()
-        };
-        for event in history {
-            if let Some(place) = place_of(&event.kind)
-                && letters.owed.contains(&place)
-            {
-                letters.commands.insert(place, Arc::new(event.kind.clone()));
-            }
-            if event.kind.is_close() {
-                letters.close = Some(Arc::new(event.kind.clone()));
-            }
-        }
-        letters
-    }
-
-    pub(crate) fn is_dirty(&self) -> bool {
-        self.owed != self.on_disk
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.owed.is_empty() && self.on_disk.is_empty()
-    }
-
-    /// Appends the writes that bring the disk up to date.
-    pub(crate) fn write(&mut self, run: RunKey, writes: &mut Vec<Write>) {
-        let key = |(seq, kind): &Place| LetterKey {
-            run,
-            seq: *seq,
-            kind: *kind,
-        };
-        let new = self.owed.difference(&self.on_disk);
-        writes.extend(new.map(|place| Write::PutLetter(key(place))));
-        let over = self.on_disk.difference(&self.owed);
-        writes.extend(over.map(|place| Write::DeleteLetter(key(place))));
-        self.on_disk.clone_from(&self.owed);
-    }
-
-    /// Bytes that keeping them costs.
-    #[allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "few events hold what a letter says"
-    )]
-    pub(crate) fn memory_bytes(&self) -> usize {
-        let payload = |kind: &EventKind| match kind {
-            EventKind::StartChildWorkflowExecutionInitiated { input, .. }
-            | EventKind::SignalExternalWorkflowExecutionInitiated { input, .. } => {
-                input.size_bytes()
-            }
-            _ => 0,
-        };
-        let commands = self.commands.values().map(|kind| payload(kind) + 256);
-        commands.sum::<usize>() + (self.owed.len() + self.on_disk.len()) * 32
-    }
-}
-
-fn cancel_kind(of_child: bool) -> LetterKind {
-    if of_child {
-        LetterKind::CancelChild
-    } else {
-        LetterKind::Cancel
-    }
-}
-
-/// The letter that a command asks for.
-fn place_of(kind: &EventKind) -> Option<Place> {
-    if let EventKind::StartChildWorkflowExecutionInitiated { seq, .. } = kind {
-        Some((*seq, LetterKind::StartChild))
-    } else if let EventKind::SignalExternalWorkflowExecutionInitiated { seq, .. } = kind {
-        Some((*seq, LetterKind::Signal))
-    } else if let EventKind::RequestCancelExternalWorkflowExecutionInitiated {
-        seq, of_child, ..
-    } = kind
-    {
-        Some((*seq, cancel_kind(of_child.is_some())))
-    } else {
-        None
-    }
-}
-
-/// The number that an event about another execution is about.
-#[allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "few events are about other executions"
-)]
-fn outside_seq(kind: &EventKind) -> Option<Seq> {
-    match kind {
-        EventKind::StartChildWorkflowExecutionInitiated { seq, .. }
-        | EventKind::StartChildWorkflowExecutionFailed { seq, .. }
-        | EventKind::ChildWorkflowExecutionStarted { seq, .. }
-        | EventKind::ChildWorkflowExecutionCompleted { seq, .. }
-        | EventKind::ChildWorkflowExecutionFailed { seq, .. }
-        | EventKind::ChildWorkflowExecutionCanceled { seq, .. }
-        | EventKind::ChildWorkflowExecutionTimedOut { seq, .. }
-        | EventKind::ChildWorkflowExecutionTerminated { seq, .. }
-        | EventKind::SignalExternalWorkflowExecutionInitiated { seq, .. }
-        | EventKind::SignalExternalWorkflowExecutionFailed { seq, .. }
-        | EventKind::ExternalWorkflowExecutionSignaled { seq }
-        | EventKind::RequestCancelExternalWorkflowExecutionInitiated { seq, .. }
-        | EventKind::RequestCancelExternalWorkflowExecutionFailed { seq, .. }
-        | EventKind::ExternalWorkflowExecutionCancelRequested { seq, .. } => Some(*seq),
-        _ => None,
-    }
-}
-
-impl Letters {
-    /// Takes in what an event does to the letters of its run.
-    fn note(&mut self, run: &steadfast_engine::State, kind: &EventKind) {
-        if let Some(place) = place_of(kind) {
-            self.commands.insert(place, Arc::new(kind.clone()));
-            self.unsent.insert(place);
-        }
-        if kind.is_close() {
-            self.close = Some(Arc::new(kind.clone()));
-            self.owed = letters(run).collect();
-        } else if let Some(seq) = outside_seq(kind) {
-            self.owed.retain(|(number, _)| *number != seq);
-            let kinds = owed_of(run, seq).into_iter();
-            self.owed.extend(kinds.map(|kind| (seq, kind)));
-        } else {
-            return;
-        }
-        let owed = &self.owed;
-        self.commands.retain(|place, _| owed.contains(place));
-        self.unsent.retain(|place| owed.contains(place));
-    }
-
-    /// What a letter says; `None` only if its command is not in the history.
-    fn content(&self, place: Place, run: &Run) -> Option<Content> {
-        let (seq, kind) = place;
-        match kind {
-            LetterKind::Outcome => self.close.clone().map(Content::Outcome),
-            LetterKind::ParentClosed => {
-                let child = run.execution.state.children.get(&seq)?;
-                let ward = ward(&run.started, seq, &child.options);
-                Some(Content::ParentClosed(Box::new(ward)))
-            }
-            LetterKind::ChainClosed => {
-                let place = usize::try_from(seq.0).ok()?;
-                let ward = run.started.link.wards.get(place)?;
-                Some(Content::ParentClosed(Box::new(ward.clone())))
-            }
-            LetterKind::StartChild
-            | LetterKind::CancelChild
-            | LetterKind::Signal
-            | LetterKind::Cancel => self.commands.get(&place).cloned().map(Content::Command),
-        }
-    }
-
-    /// Names of children whose start is not answered: messages to them wait.
-    fn unstarted(&self) -> BTreeSet<&str> {
-        let starts = self.commands.values().filter_map(|kind| {
-            if let EventKind::StartChildWorkflowExecutionInitiated { options, .. } = &**kind {
-                Some(options.workflow_id.as_str())
-            } else {
-                None
-            }
-        });
-        starts.collect()
-    }
-}
-
 impl Shard {
     /// Takes in what an event does to the letters of its run.
     pub(crate) fn letters_changed(run: &mut Run, kind: &EventKind) {
@@ -250,32 +63,28 @@ impl Shard {
 
     /// Gives the letters of a run to the courier that are durable and may go.
     pub(crate) fn post(&mut self, run: &mut Run) {
-        let letters = &run.letters;
-        if letters.owed.is_empty() || run.in_flight.is_some() {
+        if run.in_flight.is_some() {
             return;
         }
-        let mut sent = Vec::new();
-        let unstarted = letters.unstarted();
+        let letters = &run.letters;
         let key = |(seq, kind): Place| LetterKey {
             run: run.key(),
             seq,
             kind,
         };
-        for place in letters.owed.intersection(&letters.on_disk).copied() {
+        let mut sent = Vec::new();
+        for place in letters.idle() {
             let (seq, kind) = place;
             let may_go = match kind {
-                LetterKind::CancelChild => !letters.owed.contains(&(seq, LetterKind::StartChild)),
+                LetterKind::CancelChild => !letters.is_owed((seq, LetterKind::StartChild)),
                 // A start on its way may still come to something.
                 LetterKind::ParentClosed => {
                     !self.in_post.contains(&key((seq, LetterKind::StartChild)))
                 }
-                LetterKind::Signal | LetterKind::Cancel => letters
-                    .commands
-                    .get(&place)
-                    .and_then(|kind| target_of(kind))
-                    .is_none_or(|id| !unstarted.contains(id)),
+                LetterKind::Signal | LetterKind::Cancel => !letters.waits_for_start(place),
                 LetterKind::StartChild | LetterKind::Outcome | LetterKind::ChainClosed => true,
             };
+            // The courier may have it from before the run was read again.
             if !may_go || self.in_post.contains(&key(place)) {
                 continue;
             }
@@ -288,12 +97,12 @@ impl Shard {
                 key: key(place),
                 sender: run.started.clone(),
                 content,
-                is_again: !letters.unsent.contains(&place),
+                is_again: letters.is_again(place),
             })));
             sent.push(place);
         }
         for place in sent {
-            run.letters.unsent.remove(&place);
+            run.letters.sent(place);
         }
     }
 
@@ -306,7 +115,10 @@ impl Shard {
         now: Timestamp,
     ) {
         let Carried::Answered(answer) = carried else {
-            return self.carry_later(key, now);
+            // It stays the courier's until then, so that it is not sent twice.
+            run.letters.returned((key.seq, key.kind));
+            self.resend.insert((now.after(RESEND), key));
+            return;
         };
         let answer = answer.filter(|_| !run.is_closed());
         match answer {
@@ -319,8 +131,7 @@ impl Shard {
             None => {
                 self.in_post.remove(&key);
                 if run.is_closed() {
-                    run.letters.owed.remove(&(key.seq, key.kind));
-                    run.letters.commands.remove(&(key.seq, key.kind));
+                    run.letters.settled((key.seq, key.kind));
                 }
                 self.note_dirty(run, now);
                 self.post(run);
@@ -336,17 +147,11 @@ impl Shard {
         if let Some(key) = key {
             self.in_post.remove(&key);
             if run.is_closed() {
-                run.letters.owed.remove(&(key.seq, key.kind));
-                run.letters.commands.remove(&(key.seq, key.kind));
+                run.letters.settled((key.seq, key.kind));
                 self.note_dirty(run, now);
             }
         }
         self.post(run);
-    }
-
-    /// A letter could not be carried now. It stays the courier's, so that it is not sent twice.
-    fn carry_later(&mut self, key: LetterKey, now: Timestamp) {
-        self.resend.insert((now.after(RESEND), key));
     }
 
     /// Sends the letters whose time has come again.
@@ -373,17 +178,6 @@ fn answered_key(run: RunKey, answer: &Answer) -> Option<LetterKey> {
         Answer::ChildClosed { .. } => return None,
     };
     Some(LetterKey { run, seq, kind })
-}
-
-/// The name of the execution that a message is for.
-fn target_of(kind: &EventKind) -> Option<&str> {
-    if let EventKind::SignalExternalWorkflowExecutionInitiated { target, .. }
-    | EventKind::RequestCancelExternalWorkflowExecutionInitiated { target, .. } = kind
-    {
-        Some(target.workflow_id.as_str())
-    } else {
-        None
-    }
 }
 
 /// Letters that are read at once.

@@ -10,8 +10,8 @@ use steadfast_model::{EventKind, RunKey, Timestamp};
 
 use crate::chain::run_timers;
 use crate::effects::{activity_timer, workflow_timer};
+use crate::letters::Letters;
 use crate::message::{CallError, Input, Loaded, Output, ReplyId};
-use crate::outbox::Letters;
 use crate::rows::Rows;
 use crate::run::Run;
 use crate::shard::{LOADS_MAX, LoadResult, RELOAD, Shard};

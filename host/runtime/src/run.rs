@@ -14,8 +14,8 @@ use steadfast_ports::store::{Batch, FencingToken, TimerKey, Write};
 
 use crate::activation::{Job, Live};
 use crate::chain::run_timers;
+use crate::letters::Letters;
 use crate::message::{Answer, CallError, ReplyId, Ticket, UpdateProgress};
-use crate::outbox::Letters;
 use crate::rows::Rows;
 
 /// The run's instance.
