@@ -33,7 +33,7 @@ pub use asking::{
 };
 pub use chain::{ChainOptions, Initiator, Link, TimeoutScope};
 pub use child::{
-    ChildCancellation, ChildOptions, ExternalTarget, FailedCause, IdReuse, Parent,
+    ChildCancellation, ChildOptions, ExternalTarget, FailedCause, IdReusePolicy, Parent,
     ParentClosePolicy, ParentCloseScope, Ward,
 };
 pub use component::{Component, ComponentBytes, ComponentList, Message, WorkflowType};
@@ -47,7 +47,7 @@ pub use failure::{Attribute, Failure, FailureKind, Frame, RetryState};
 pub use options::{ActivityOptions, Cancellation, RetryPolicy};
 pub use payload::{Json, Payload};
 pub use problem::Problem;
-pub use start::{IdConflictPolicy, IdReusePolicy, SignalWithStart, StartWorkflow};
+pub use start::{IdConflictPolicy, SignalWithStart, StartWorkflow};
 pub use task::{
     CompleteTask, DeferTask, FailTask, HeartbeatAnswer, HeartbeatTask, PollTasks, PolledTasks,
     Task, TaskBatch, TaskBatchItem, TaskBatchResult, TaskBatchResults,

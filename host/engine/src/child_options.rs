@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 
 use steadfast_model::child::{
-    ChildCancellation, ChildOptions, IdReuse, ParentClosePolicy, ParentCloseScope,
+    ChildCancellation, ChildOptions, IdReusePolicy, ParentClosePolicy, ParentCloseScope,
 };
 use steadfast_model::id::Invalid;
 use steadfast_model::{Millis, Namespace, RetryPolicy, RunId, Seq, TaskQueue, WorkflowId};
@@ -98,7 +98,7 @@ pub fn normalise(given: &Given<'_>, parent: Parent<'_>, seq: Seq) -> Result<Chil
         parent_close_policy: ParentClosePolicy::default(),
         parent_close_scope: ParentCloseScope::default(),
         cancellation: ChildCancellation::default(),
-        id_reuse: IdReuse::default(),
+        id_reuse: IdReusePolicy::default(),
         execution_timeout,
         run_timeout,
         retry: retry_policy(given)?,
@@ -129,7 +129,7 @@ fn set(options: &mut ChildOptions, name: &str, value: &str) -> Result<(), Refuse
             options.cancellation = one_of(name, value, &all, ChildCancellation::name)?;
         }
         "id-reuse-policy" => {
-            options.id_reuse = one_of(name, value, &IdReuse::ALL, IdReuse::name)?;
+            options.id_reuse = one_of(name, value, &IdReusePolicy::ALL, IdReusePolicy::name)?;
         }
         "cron" => value.clone_into(&mut options.cron),
         "summary" => value.clone_into(&mut options.summary),
@@ -235,7 +235,7 @@ mod tests {
             options.cancellation,
             ChildCancellation::WaitCancellationCompleted
         );
-        assert_eq!(options.id_reuse, IdReuse::AllowDuplicate);
+        assert_eq!(options.id_reuse, IdReusePolicy::AllowDuplicate);
         assert_eq!(options.retry, None);
     }
 
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(options.parent_close_policy, ParentClosePolicy::Abandon);
         assert_eq!(options.parent_close_scope, ParentCloseScope::Chain);
         assert_eq!(options.cancellation, ChildCancellation::TryCancel);
-        assert_eq!(options.id_reuse, IdReuse::RejectDuplicate);
+        assert_eq!(options.id_reuse, IdReusePolicy::RejectDuplicate);
         let retry = options.retry.unwrap();
         assert_eq!(retry.maximum_attempts, 3);
         assert_eq!(retry.non_retryable_codes, ["broke"]);

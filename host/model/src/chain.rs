@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use minicbor::{Decode, Encode};
 
 use crate::child::Ward;
+use crate::execution::Status;
 use crate::failure::Failure;
 use crate::id::{RequestId, RunId, SignalName, TaskQueue, WorkflowType};
 use crate::payload::Payload;
@@ -44,6 +45,55 @@ pub struct ChainOptions {
     /// More about the execution, for people.
     #[n(7)]
     pub details: String,
+}
+
+/// Whether a workflow id may be used again once its last run has ended. Numbers are stored and
+/// are Temporal's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+#[cbor(index_only)]
+pub enum IdReusePolicy {
+    /// Always.
+    #[default]
+    #[n(1)]
+    AllowDuplicate,
+    /// Unless the last run completed.
+    #[n(2)]
+    AllowDuplicateFailedOnly,
+    /// Never.
+    #[n(3)]
+    RejectDuplicate,
+}
+
+impl IdReusePolicy {
+    /// Every policy.
+    pub const ALL: [Self; 3] = [
+        Self::AllowDuplicate,
+        Self::AllowDuplicateFailedOnly,
+        Self::RejectDuplicate,
+    ];
+
+    /// The name used by guests, the API and the CLI.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllowDuplicate => "allow-duplicate",
+            Self::AllowDuplicateFailedOnly => "allow-duplicate-failed-only",
+            Self::RejectDuplicate => "reject-duplicate",
+        }
+    }
+
+    /// True if a run may follow one that ended like this.
+    #[must_use]
+    pub fn allows(self, status: Status) -> bool {
+        match self {
+            Self::AllowDuplicate => true,
+            Self::RejectDuplicate => false,
+            Self::AllowDuplicateFailedOnly => match status {
+                Status::Failed | Status::Canceled | Status::Terminated | Status::TimedOut => true,
+                Status::Running | Status::Completed | Status::ContinuedAsNew => false,
+            },
+        }
+    }
 }
 
 /// Why a run follows another one. Numbers are stored and are Temporal's.

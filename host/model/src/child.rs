@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use minicbor::{Decode, Encode};
 
+pub use crate::chain::IdReusePolicy;
 use crate::id::{Namespace, RunId, RunKey, Seq, TaskQueue, WorkflowId};
 use crate::retry::RetryPolicy;
 use crate::time::Millis;
@@ -119,42 +120,6 @@ impl ChildCancellation {
     }
 }
 
-/// Whether a workflow id may be used again once its last run has ended. Numbers are stored and
-/// are Temporal's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
-#[cbor(index_only)]
-pub enum IdReuse {
-    /// Always.
-    #[default]
-    #[n(1)]
-    AllowDuplicate,
-    /// Unless the last run completed.
-    #[n(2)]
-    AllowDuplicateFailedOnly,
-    /// Never.
-    #[n(3)]
-    RejectDuplicate,
-}
-
-impl IdReuse {
-    /// Every policy.
-    pub const ALL: [Self; 3] = [
-        Self::AllowDuplicate,
-        Self::AllowDuplicateFailedOnly,
-        Self::RejectDuplicate,
-    ];
-
-    /// The name used by guests, the API and the CLI.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AllowDuplicate => "allow-duplicate",
-            Self::AllowDuplicateFailedOnly => "allow-duplicate-failed-only",
-            Self::RejectDuplicate => "reject-duplicate",
-        }
-    }
-}
-
 /// How a child is run, with defaults filled in and checked.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 #[cbor(array)]
@@ -179,7 +144,7 @@ pub struct ChildOptions {
     pub cancellation: ChildCancellation,
     /// Whether its name may have been used before.
     #[n(6)]
-    pub id_reuse: IdReuse,
+    pub id_reuse: IdReusePolicy,
     /// Limit over all its runs; `None` means no limit.
     #[n(7)]
     pub execution_timeout: Option<Millis>,

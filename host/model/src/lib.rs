@@ -27,7 +27,7 @@ pub mod time;
 pub mod update;
 
 pub use activity::{ActivityOptions, ActivityTask, Cancellation, Control, Paused, TaskState};
-pub use chain::{ChainOptions, Initiator, Link};
+pub use chain::{ChainOptions, IdReusePolicy, Initiator, Link};
 pub use child::{ChildOptions, LetterKey, LetterKind};
 pub use command::Command;
 pub use component::{ComponentDescription, ComponentRecord};

@@ -11,13 +11,11 @@ use steadfast_engine::Rejection;
 use steadfast_engine::chain::{Minted, first_events};
 use steadfast_engine::child::{Answer, Undeliverable, outcome};
 use steadfast_engine::decide::Request;
-use steadfast_model::child::{
-    ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy, Ward,
-};
+use steadfast_model::child::{ExternalTarget, FailedCause, Parent, ParentClosePolicy, Ward};
 use steadfast_model::event::Started;
 use steadfast_model::{
     ChildOptions, Event, EventKind, EventNumber, ExecutionRecord, LetterKey, LetterKind, Namespace,
-    RequestId, RunId, RunKey, Seq, Status, Timestamp, WorkflowId,
+    RequestId, RunId, RunKey, Seq, Timestamp, WorkflowId,
 };
 use steadfast_ports::Store;
 use steadfast_ports::store::{self, ListQuery};
@@ -253,7 +251,11 @@ fn start(
     }
     let replaces = match current(store, &options.namespace, &options.workflow_id)? {
         None => None,
-        Some((record, _)) if allows(options.id_reuse, record.status) => Some(record.run),
+        Some((record, _))
+            if record.status.is_closed() && options.id_reuse.allows(record.status) =>
+        {
+            Some(record.run)
+        }
         Some((record, _)) => {
             let (id, run, how) = (&record.workflow_id, record.run_id, record.status.name());
             let message = format!("the workflow id {id} is taken by run {run}, which is {how}");
@@ -333,16 +335,6 @@ fn started_before(
         }
     }
     Ok(None)
-}
-
-/// True if a run may take a workflow id whose last run stands like this.
-fn allows(policy: IdReuse, status: Status) -> bool {
-    status.is_closed()
-        && match policy {
-            IdReuse::AllowDuplicate => true,
-            IdReuse::AllowDuplicateFailedOnly => status != Status::Completed,
-            IdReuse::RejectDuplicate => false,
-        }
 }
 
 /// Why a message to another namespace is not delivered; `None` for the only one there is.

@@ -21,9 +21,7 @@ use crate::error::Error;
 use crate::host::{Mint, ShutdownGuard};
 use crate::message::{CallError, Input};
 
-pub use crate::starting::{
-    ConflictPolicy, ReusePolicy, StartOptions, StartWorkflow, StartedWorkflow,
-};
+pub use crate::starting::{ConflictPolicy, StartOptions, StartWorkflow, StartedWorkflow};
 
 /// The name of the only namespace of this version.
 pub const DEFAULT_NAMESPACE: &str = "default";

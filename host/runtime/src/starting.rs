@@ -7,8 +7,8 @@ use steadfast_model::event::Started;
 use steadfast_model::limits::{DETAILS_BYTES_MAX, FIELDS_BYTES_MAX, SUMMARY_BYTES_MAX};
 use steadfast_model::{
     ChainOptions, ChildOptions, ComponentDigest, EventKind, EventNumber, ExecutionRecord,
-    Initiator, Link, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, RunKey, SignalName,
-    Status, TaskQueue, Timestamp, WorkflowId, WorkflowType,
+    IdReusePolicy, Initiator, Link, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
+    RunKey, SignalName, TaskQueue, Timestamp, WorkflowId, WorkflowType,
 };
 
 use crate::chain::{Minter, record};
@@ -20,49 +20,6 @@ use crate::recorded::read_history;
 
 /// Tries to start a run whose workflow id others start at the same time.
 const START_TRIES: u32 = 100;
-
-/// What becomes of a start whose workflow id had a run that has ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ReusePolicy {
-    /// It starts.
-    #[default]
-    AllowDuplicate,
-    /// It starts if that run failed, timed out, or was cancelled or terminated.
-    AllowDuplicateFailedOnly,
-    /// It is refused.
-    RejectDuplicate,
-}
-
-impl ReusePolicy {
-    /// Every policy.
-    pub const ALL: [Self; 3] = [
-        Self::AllowDuplicate,
-        Self::AllowDuplicateFailedOnly,
-        Self::RejectDuplicate,
-    ];
-
-    /// The name used by the API and the CLI.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AllowDuplicate => "allow-duplicate",
-            Self::AllowDuplicateFailedOnly => "allow-duplicate-failed-only",
-            Self::RejectDuplicate => "reject-duplicate",
-        }
-    }
-
-    /// True if a run may follow one that ended like this.
-    fn allows(self, status: Status) -> bool {
-        match self {
-            Self::AllowDuplicate => true,
-            Self::RejectDuplicate => false,
-            Self::AllowDuplicateFailedOnly => match status {
-                Status::Failed | Status::Canceled | Status::Terminated | Status::TimedOut => true,
-                Status::Running | Status::Completed | Status::ContinuedAsNew => false,
-            },
-        }
-    }
-}
 
 /// What becomes of a start whose workflow id has an open run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,7 +52,7 @@ impl ConflictPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartOptions {
     /// What becomes of a workflow id whose run has ended.
-    pub reuse: ReusePolicy,
+    pub reuse: IdReusePolicy,
     /// What becomes of a workflow id whose run is open.
     pub conflict: ConflictPolicy,
     /// How long its code waits before it runs; a signal ends the wait.
@@ -455,7 +412,7 @@ fn normalise(options: &mut StartOptions, now: Timestamp) -> Result<(), Error> {
         cron::check(&chain.cron, now).map_err(|refused| Error::Invalid(refused.to_string()))?;
     }
     if options.conflict == ConflictPolicy::TerminateExisting
-        && options.reuse == ReusePolicy::RejectDuplicate
+        && options.reuse == IdReusePolicy::RejectDuplicate
     {
         let text = "the conflict policy terminate-existing cannot be used with the reuse policy \
                     reject-duplicate: the terminated run would forbid the new one";

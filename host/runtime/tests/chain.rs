@@ -12,15 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_model::{
-    Event, EventKind, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId, SignalName,
-    Status, Timestamp, WorkflowId, WorkflowType,
+    Event, EventKind, IdReusePolicy, Millis, Namespace, Payload, RequestId, RetryPolicy, RunId,
+    SignalName, Status, Timestamp, WorkflowId, WorkflowType,
 };
 use steadfast_ports::fake::{ManualClock, MemStore, Op, ScriptedGuests, SeededEntropy};
 use steadfast_ports::store::ListQuery;
 use steadfast_ports::{Clock, Entropy, Guests, Store};
-use steadfast_runtime::handle::{
-    Caller, ConflictPolicy, ReusePolicy, StartOptions, StartWorkflow, Target,
-};
+use steadfast_runtime::handle::{Caller, ConflictPolicy, StartOptions, StartWorkflow, Target};
 use steadfast_runtime::{Error, Handle, Options, World, start};
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -374,7 +372,7 @@ async fn policies_decide_about_a_workflow_id_in_use() {
         reuse,
         ..StartOptions::default()
     };
-    let allow = ReusePolicy::AllowDuplicate;
+    let allow = IdReusePolicy::AllowDuplicate;
     let first = handle.start(workflow("waits", "1", StartOptions::default()));
     let first = first.await.expect("started");
     let failed = handle
@@ -399,8 +397,8 @@ async fn policies_decide_about_a_workflow_id_in_use() {
         EventKind::WorkflowExecutionCompleted { .. }
     ));
     for reuse in [
-        ReusePolicy::RejectDuplicate,
-        ReusePolicy::AllowDuplicateFailedOnly,
+        IdReusePolicy::RejectDuplicate,
+        IdReusePolicy::AllowDuplicateFailedOnly,
     ] {
         let refused = handle
             .start(workflow("w", "1", with(ConflictPolicy::Fail, reuse)))
@@ -431,7 +429,7 @@ async fn scenario_040_no_run_follows_a_success_that_was_to_be_replaced() {
         };
         let replace = StartOptions {
             conflict: ConflictPolicy::TerminateExisting,
-            reuse: ReusePolicy::AllowDuplicateFailedOnly,
+            reuse: IdReusePolicy::AllowDuplicateFailedOnly,
             ..StartOptions::default()
         };
         let signalled = of(None);
@@ -471,7 +469,7 @@ async fn options_that_make_no_sense_say_so() {
     "* * * * *".clone_into(&mut cron_and_delay.chain.cron);
     let both = StartOptions {
         conflict: ConflictPolicy::TerminateExisting,
-        reuse: ReusePolicy::RejectDuplicate,
+        reuse: IdReusePolicy::RejectDuplicate,
         ..StartOptions::default()
     };
     for (options, text) in [

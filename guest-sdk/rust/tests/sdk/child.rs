@@ -26,6 +26,11 @@ async fn parent(ctx: Context, input: u32) -> Result<u32, Failure> {
 }
 
 #[workflow]
+async fn guardian(ctx: Context, _input: NoInput) -> Result<(), Failure> {
+    ctx.child::<()>("ward", &()).until_chain_ends().await
+}
+
+#[workflow]
 async fn loser(ctx: Context, _input: NoInput) -> Result<String, Failure> {
     select! {
         result = ctx.child::<String>("slow", &()) => result,
@@ -63,6 +68,16 @@ fn a_child_is_started_with_its_options_and_awaited() {
     run.resolve(2, &41_u32);
     assert_eq!(run.output::<u32>(), Some(42));
     assert_eq!(calls(&run), ["child part#1"]);
+}
+
+#[test]
+fn a_child_may_live_as_long_as_the_chain() {
+    let run = TestRun::start::<guardian>(&());
+    let Some(Call::StartChild { options, .. }) = run.calls().first().cloned() else {
+        panic!("{:?}", run.calls());
+    };
+    let expected = ("parent-close-scope".to_owned(), "chain".to_owned());
+    assert_eq!(options, [expected]);
 }
 
 #[test]

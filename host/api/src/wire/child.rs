@@ -72,13 +72,13 @@ mirror! {
 }
 
 mirror! {
-    /// Whether a workflow id may be used again once its last run has ended.
-    IdReuse {
-        /// Always.
+    /// What becomes of a workflow id whose run has ended.
+    IdReusePolicy {
+        /// It may be used again.
         AllowDuplicate,
-        /// Unless the last run completed.
+        /// It may be used again if that run failed, timed out, or was cancelled or terminated.
         AllowDuplicateFailedOnly,
-        /// Never.
+        /// It may not be used again.
         RejectDuplicate,
     }
 }
@@ -117,7 +117,7 @@ pub struct ChildOptions {
     /// What cancelling it means.
     pub cancellation_type: ChildCancellation,
     /// Whether its name may have been used before.
-    pub id_reuse_policy: IdReuse,
+    pub id_reuse_policy: IdReusePolicy,
     /// Limit over all its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_timeout_ms: Option<u64>,

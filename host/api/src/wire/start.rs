@@ -7,7 +7,7 @@ use steadfast_model::Millis;
 use steadfast_runtime::handle;
 use utoipa::ToSchema;
 
-use crate::wire::{ChainOptions, Invalid, Payload, RetryPolicy, present};
+use crate::wire::{ChainOptions, IdReusePolicy, Invalid, Payload, RetryPolicy, present};
 
 /// A workflow to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -71,18 +71,6 @@ pub struct StartWorkflow {
     pub details: String,
 }
 
-/// What becomes of a workflow id whose run has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IdReusePolicy {
-    /// It may be used again.
-    AllowDuplicate,
-    /// It may be used again if that run failed, timed out, or was cancelled or terminated.
-    AllowDuplicateFailedOnly,
-    /// It may not be used again.
-    RejectDuplicate,
-}
-
 /// What becomes of a workflow id whose run is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -134,16 +122,6 @@ impl StartWorkflow {
             delay: Millis(self.start_delay_ms.unwrap_or(0)),
             chain: chain.to_model()?,
         })
-    }
-}
-
-impl From<IdReusePolicy> for handle::ReusePolicy {
-    fn from(policy: IdReusePolicy) -> Self {
-        match policy {
-            IdReusePolicy::AllowDuplicate => Self::AllowDuplicate,
-            IdReusePolicy::AllowDuplicateFailedOnly => Self::AllowDuplicateFailedOnly,
-            IdReusePolicy::RejectDuplicate => Self::RejectDuplicate,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use steadfast_model::child::{
-    ChildCancellation, ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy,
+    ChildCancellation, ExternalTarget, FailedCause, IdReusePolicy, Parent, ParentClosePolicy,
     ParentCloseScope, Ward,
 };
 use steadfast_model::{
@@ -58,7 +58,7 @@ fn options() -> impl Strategy<Value = ChildOptions> {
         prop::sample::select(ParentClosePolicy::ALL.to_vec()),
         prop::sample::select(ParentCloseScope::ALL.to_vec()),
         prop::sample::select(ChildCancellation::ALL.to_vec()),
-        prop::sample::select(IdReuse::ALL.to_vec()),
+        prop::sample::select(IdReusePolicy::ALL.to_vec()),
     );
     let retry = prop::option::of(retry());
     (names, ways, limit(), limit(), retry, (".*", ".*")).prop_map(

@@ -2,7 +2,7 @@
 
 use steadfast_engine::child::Undeliverable;
 use steadfast_model::child::{
-    ChildCancellation, ExternalTarget, FailedCause, IdReuse, Parent, ParentClosePolicy,
+    ChildCancellation, ExternalTarget, FailedCause, IdReusePolicy, Parent, ParentClosePolicy,
     ParentCloseScope,
 };
 use steadfast_model::command::Command;
@@ -21,7 +21,7 @@ pub fn child_options(id: &str) -> ChildOptions {
         parent_close_policy: ParentClosePolicy::Terminate,
         parent_close_scope: ParentCloseScope::Run,
         cancellation: ChildCancellation::WaitCancellationCompleted,
-        id_reuse: IdReuse::AllowDuplicate,
+        id_reuse: IdReusePolicy::AllowDuplicate,
         execution_timeout: None,
         run_timeout: None,
         retry: None,
