@@ -234,6 +234,17 @@ fn a_patch_through_its_four_versions() {
     assert!(history.contains("side effect rate 3"), "{history}");
 }
 
+/// Waits until it is so, and fails after a minute.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1200 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("it never came to {what}");
+}
+
 /// The runs of an id, newest first.
 fn runs(desk: &Desk, id: &str) -> Vec<Value> {
     let text = desk.ok(&["list", "--workflow-id", id, "--output", "json"]);
@@ -259,9 +270,7 @@ fn a_subscription_outlives_its_runs_and_the_host() {
             desk.host.launch().expect("up again");
         }
     }
-    while runs(&desk, "s").len() < 5 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    eventually("five runs", || runs(&desk, "s").len() >= 5);
     desk.ok(&["signal", "s", "stop"]);
     let result = desk.result("s");
     assert_eq!(result["changes"], 20, "{result}");
@@ -300,9 +309,7 @@ fn a_counter_goes_on_where_its_last_run_ended() {
         let runs = runs(desk, "c").into_iter();
         runs.filter(|run| run["status"] == "completed").count()
     };
-    while completed(&desk) < 3 {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    eventually("three results", || completed(&desk) >= 3);
     desk.ok(&["terminate", "c"]);
     let mut results = Vec::new();
     for run in runs(&desk, "c") {
@@ -416,4 +423,57 @@ fn an_operator_looks_after_activities() {
     let args = ["activity", "pause", "o"];
     let unclear = run(&desk.host.address, &args);
     assert_eq!(unclear.status.code(), Some(2), "{}", stderr(&unclear));
+}
+
+#[test]
+fn a_basket_is_asked_changed_and_paid_through_a_kill() {
+    let mut desk = Desk::with(&["basket"]);
+    let tea = |quantity: u64| json!({"sku": "tea", "quantity": quantity}).to_string();
+    let first = [
+        "update",
+        "b",
+        "add",
+        "--start",
+        "basket",
+        "--update-id",
+        "u1",
+    ];
+    let first = [&first[..], &["--input", &tea(2)]].concat();
+    assert_eq!(desk.ok(&first), "2\n");
+    desk.host.kill().expect("killed");
+    desk.host.launch().expect("up again");
+    // The same update again is the same update; a refused one leaves no trace.
+    assert_eq!(desk.ok(&first), "2\n");
+    let too_many = tea(200);
+    let refused = run(
+        &desk.host.address,
+        &["update", "b", "add", "--input", &too_many],
+    );
+    assert_eq!(refused.status.code(), Some(7));
+    assert!(
+        stderr(&refused).contains("was refused"),
+        "{}",
+        stderr(&refused)
+    );
+    let contents: Value =
+        serde_json::from_str(&desk.ok(&["query", "b", "contents"])).expect("JSON");
+    assert_eq!(contents, json!({"items": {"tea": 2}, "receipt": null}));
+    let unknown = run(&desk.host.address, &["query", "b", "colour"]);
+    assert!(
+        stderr(&unknown).contains("known: contents"),
+        "{}",
+        stderr(&unknown)
+    );
+    desk.ok(&["update", "b", "pay", "--input", "{\"card\": \"4711\"}"]);
+    let paid = json!("2 pieces by card 4711");
+    assert_eq!(desk.result("b")["receipt"], paid);
+    let closed: Value = serde_json::from_str(&desk.ok(&["query", "b", "contents"])).expect("JSON");
+    assert_eq!(closed["receipt"], paid);
+    let events = desk.events("b");
+    let accepted = events
+        .iter()
+        .filter(|event| event.ends_with("UpdateAccepted"));
+    assert_eq!(accepted.count(), 2, "{events:?}");
+    let (code, text) = desk.replay("b", "basket");
+    assert_eq!(code, Some(0), "{text}");
 }
