@@ -438,7 +438,8 @@ fn a_basket_is_asked_changed_and_paid_through_a_kill() {
         "--update-id",
         "u1",
     ];
-    let first = [&first[..], &["--input", &tea(2)]].concat();
+    let two = tea(2);
+    let first = [&first[..], &["--input", &two]].concat();
     assert_eq!(desk.ok(&first), "2\n");
     desk.host.kill().expect("killed");
     desk.host.launch().expect("up again");
