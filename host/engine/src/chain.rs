@@ -13,10 +13,11 @@ use steadfast_model::command::Step;
 use steadfast_model::event::{Started, TimeoutScope};
 use steadfast_model::limits::{IDLE_RUN_LIFE_MIN, LAST_FAILURE_BYTES_MAX, SIGNAL_IDS_CARRIED_MAX};
 use steadfast_model::{
-    Event, EventKind, EventNumber, Failure, FailureKind, Initiator, Link, Millis, Payload,
-    RequestId, RetryState, RunId, RunKey, Timestamp,
+    AdmittedUpdate, Event, EventKind, EventNumber, Failure, FailureKind, Initiator, Link, Millis,
+    Payload, RequestId, RetryState, RunId, RunKey, Timestamp,
 };
 
+use crate::decide::Execution;
 use crate::retry;
 use crate::state::State;
 
@@ -53,6 +54,8 @@ pub struct Successor {
     pub run: RunKey,
     /// Its first events: the start, and the messages that it is handed.
     pub events: Vec<Event>,
+    /// Updates that the run before it had not let in: this one's validator is asked.
+    pub updates: Vec<AdmittedUpdate>,
 }
 
 /// Why a run goes on in another one.
@@ -169,13 +172,14 @@ pub fn not_before(state: &State, carried: u64, now: Timestamp) -> Option<Timesta
 
 /// Makes the next run.
 pub(crate) fn successor(
-    state: &State,
+    execution: &Execution,
     memo: Fields,
     wards: Vec<Ward>,
     cause: Cause,
     closing: Closing,
     now: Timestamp,
 ) -> Successor {
+    let state = &execution.state;
     let before = &*state.started;
     let mut started = before.clone();
     let Closing {
@@ -189,17 +193,7 @@ pub(crate) fn successor(
     started.random_seed = minted.random_seed;
     started.options.memo = memo;
     started.attempt = 1;
-    started.link = Link {
-        first_run_id: Some(before.link.first_run_id.unwrap_or(before.run_id)),
-        continued_run_id: Some(before.run_id),
-        initiator: None,
-        expiration: before.link.expiration,
-        not_before: None,
-        last_completion_result: before.link.last_completion_result.clone(),
-        last_failure: None,
-        signal_ids: Vec::new(),
-        wards,
-    };
+    started.link = next_link(before, wards);
     let mut carried = Vec::new();
     match cause {
         Cause::ContinueAsNew(next) => {
@@ -238,9 +232,29 @@ pub(crate) fn successor(
     }
     started.link.signal_ids = newest_ids(state, &carried);
     let events = first_events(started, carried, undelivered_cancel, now);
+    let updates = execution.updates.values().map(|update| AdmittedUpdate {
+        run: minted.run,
+        ..update.clone()
+    });
     Successor {
         run: minted.run,
         events,
+        updates: updates.collect(),
+    }
+}
+
+/// Where the run after this one stands.
+fn next_link(before: &Started, wards: Vec<Ward>) -> Link {
+    Link {
+        first_run_id: Some(before.link.first_run_id.unwrap_or(before.run_id)),
+        continued_run_id: Some(before.run_id),
+        initiator: None,
+        expiration: before.link.expiration,
+        not_before: None,
+        last_completion_result: before.link.last_completion_result.clone(),
+        last_failure: None,
+        signal_ids: Vec::new(),
+        wards,
     }
 }
 

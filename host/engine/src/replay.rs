@@ -12,7 +12,9 @@ use alloc::vec::Vec;
 
 use steadfast_model::command::{Command, Step};
 use steadfast_model::event::UpdateOutcome;
-use steadfast_model::limits::{HISTORY_BYTES_SUGGESTED, HISTORY_EVENTS_SUGGESTED};
+use steadfast_model::limits::{
+    HISTORY_BYTES_SUGGESTED, HISTORY_EVENTS_SUGGESTED, UPDATES_SUGGESTED,
+};
 use steadfast_model::{
     Event, EventKind, EventNumber, MarkerName, Millis, Seq, Timestamp, UpdateId,
 };
@@ -108,6 +110,8 @@ pub struct Replay {
     running: BTreeSet<UpdateId>,
     /// Bytes of what the guest was told.
     told_bytes: u64,
+    /// Updates told.
+    told_updates: u64,
     /// From this event on the guest is advised to continue as new.
     suggested_from: EventNumber,
 }
@@ -133,6 +137,7 @@ impl Replay {
             patches: BTreeMap::new(),
             running: BTreeSet::new(),
             told_bytes: 0,
+            told_updates: 0,
             suggested_from: EventNumber(HISTORY_EVENTS_SUGGESTED),
         }
     }
@@ -202,11 +207,13 @@ impl Replay {
         }
         if let EventKind::WorkflowExecutionUpdateAccepted { update_id, .. } = &event.kind {
             self.running.insert(update_id.clone());
+            self.told_updates += 1;
         }
         self.told_bytes = self
             .told_bytes
             .saturating_add(event.kind.told_bytes() as u64);
-        if self.told_bytes >= HISTORY_BYTES_SUGGESTED {
+        let is_much = self.told_bytes >= HISTORY_BYTES_SUGGESTED;
+        if is_much || self.told_updates >= UPDATES_SUGGESTED {
             self.suggested_from = self.suggested_from.min(event.number);
         }
         self.now = event.time;

@@ -29,6 +29,10 @@ pub const UPDATES_IN_FLIGHT_BYTES_MAX: usize = 20 * 1024 * 1024;
 /// Most updates of one run over its life. Temporal: `history.maxTotalUpdates`.
 pub const UPDATES_MAX: usize = 2000;
 
+/// Updates of a run from which on it is advised to continue as new: nine tenths of what it may
+/// have, as Temporal does.
+pub const UPDATES_SUGGESTED: u64 = UPDATES_MAX as u64 * 9 / 10;
+
 /// Most queries of one run that wait or are answered at a time; they are answered one by one.
 pub const QUERIES_PER_RUN_MAX: usize = 64;
 

@@ -298,7 +298,41 @@ impl Handle {
         deadline: tokio::time::Instant,
         input: impl FnOnce(crate::message::ReplyId) -> Input,
     ) -> Result<UpdateStatus, Error> {
-        let run = record.run;
+        let (mut run, mut run_id) = (record.run, record.run_id);
+        let mut progress = self
+            .follow_in(run, update_id, wait_for, deadline, input)
+            .await?;
+        // The run ended before it let the update in, and handed it to the one that follows.
+        while let UpdateProgress::Moved(next) = progress {
+            (run, run_id) = (next, self.record_of(next)?.run_id);
+            let id = update_id.clone();
+            let input = |reply| Input::UpdateStatus {
+                run,
+                update_id: id,
+                reply,
+            };
+            progress = self
+                .follow_in(run, update_id, wait_for, deadline, input)
+                .await?;
+        }
+        let stage = self.stage(run, progress).await?;
+        Ok(UpdateStatus {
+            workflow_id: record.workflow_id.clone(),
+            run_id,
+            update_id: update_id.clone(),
+            stage,
+        })
+    }
+
+    /// Asks about an update of one run, then waits until it has come far enough, or has moved on.
+    async fn follow_in(
+        &self,
+        run: RunKey,
+        update_id: &UpdateId,
+        wait_for: WaitFor,
+        deadline: tokio::time::Instant,
+        input: impl FnOnce(crate::message::ReplyId) -> Input,
+    ) -> Result<UpdateProgress, Error> {
         let mut follower = self.shared.follow_update(run, update_id);
         let progress = match self.shared.call(run, input).await? {
             Answer::Update(Some(progress)) => progress,
@@ -313,27 +347,19 @@ impl Handle {
                 });
             }
         };
-        let progress = if is_enough(&progress, wait_for) {
-            progress
-        } else {
-            let reached = follower.wait_for(|progress| is_enough(progress, wait_for));
-            match tokio::time::timeout_at(deadline, reached).await {
-                Ok(Some(reached)) => reached,
-                Ok(None) => return Err(Error::Unavailable("the host is shutting down".to_owned())),
-                // Whoever is told that it is admitted may rely on it.
-                Err(_elapsed) => {
-                    self.flush(run).await?;
-                    follower.latest().unwrap_or(progress)
-                }
+        if is_enough(&progress, wait_for) {
+            return Ok(progress);
+        }
+        let reached = follower.wait_for(|progress| is_enough(progress, wait_for));
+        match tokio::time::timeout_at(deadline, reached).await {
+            Ok(Some(reached)) => Ok(reached),
+            Ok(None) => Err(Error::Unavailable("the host is shutting down".to_owned())),
+            // Whoever is told that it is admitted may rely on it.
+            Err(_elapsed) => {
+                self.flush(run).await?;
+                Ok(follower.latest().unwrap_or(progress))
             }
-        };
-        let stage = self.stage(run, progress).await?;
-        Ok(UpdateStatus {
-            workflow_id: record.workflow_id.clone(),
-            run_id: record.run_id,
-            update_id: update_id.clone(),
-            stage,
-        })
+        }
     }
 
     async fn stage(&self, run: RunKey, progress: UpdateProgress) -> Result<UpdateStage, Error> {
@@ -346,6 +372,8 @@ impl Handle {
                 UpdateStage::Completed(self.outcome_at(run, event).await?)
             }
             UpdateProgress::Abandoned => UpdateStage::Completed(Err(abandoned())),
+            // Whoever follows it goes on in the next run; this is for the compiler.
+            UpdateProgress::Moved(_) => UpdateStage::Admitted,
             UpdateProgress::Closed(status) => {
                 return Err(Error::Closed {
                     status: status.name(),
@@ -424,6 +452,7 @@ fn is_enough(progress: &UpdateProgress, wait_for: WaitFor) -> bool {
         | UpdateProgress::CompletedAt(_)
         | UpdateProgress::Refused(_)
         | UpdateProgress::Abandoned
+        | UpdateProgress::Moved(_)
         | UpdateProgress::Closed(_)
         | UpdateProgress::Unknown => true,
     }

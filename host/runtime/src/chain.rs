@@ -106,7 +106,11 @@ impl Shard {
 
     /// Takes in the run that follows: it begins with the batch that ends the one before it.
     pub(crate) fn take_successor(run: &mut Run, successor: Successor) {
-        let Successor { run: key, events } = successor;
+        let Successor {
+            run: key,
+            events,
+            updates,
+        } = successor;
         let Some(Event {
             kind: EventKind::WorkflowExecutionStarted { started },
             time,
@@ -124,6 +128,12 @@ impl Shard {
         })
         .ok()
         .map(Box::new);
+        if let Some(next) = &mut run.successor {
+            for update in updates {
+                next.rows.touch_update(update.number, true);
+                next.execution.updates.insert(update.number, update);
+            }
+        }
     }
 
     /// Lets the code of a delayed run begin, if its time has come.

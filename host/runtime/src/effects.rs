@@ -287,10 +287,10 @@ fn updates_changed(run: &mut Run, decision: &Decision, admitted: Vec<UpdateId>) 
         return;
     }
     let status = run.execution.state.status;
-    let closed = admitted
-        .into_iter()
-        .map(|id| (id, UpdateProgress::Closed(status)));
-    run.announcements.extend(closed);
+    let next = decision.successor.as_ref().map(|next| next.run);
+    let ended = next.map_or(UpdateProgress::Closed(status), UpdateProgress::Moved);
+    let admitted = admitted.into_iter().map(|id| (id, ended.clone()));
+    run.announcements.extend(admitted);
     run.unannounced.clear();
     let updates = run.execution.state.updates.iter();
     let unfinished: Vec<_> = updates

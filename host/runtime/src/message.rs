@@ -74,7 +74,9 @@ pub enum UpdateProgress {
     Refused(Failure),
     /// The run ended after it was accepted and before its handler did.
     Abandoned,
-    /// The run ended before it was accepted.
+    /// The run ended before it was accepted, and the run that follows has it now.
+    Moved(RunKey),
+    /// The run ended before it was accepted, and none follows.
     Closed(Status),
     /// The store failed: where it stands is unknown.
     Unknown,

@@ -373,6 +373,75 @@ async fn an_admitted_update_of_a_blocked_run_survives_a_crash() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_a_run_has_not_let_in_moves_to_the_next_run() {
+    let fixture = Fixture::new(vec![Op::Trap("not yet".to_owned())]);
+    let handle = fixture.host(256 * 1024 * 1024);
+    let uploaded = handle.upload(b"component".to_vec()).await;
+    uploaded.expect("uploaded");
+    let first = StartWorkflow {
+        input: Payload::json("1"),
+        ..workflow("a")
+    };
+    let first = handle.start(first).await.expect("started").run_id;
+    blocked(&handle).await;
+    let short = SendUpdate {
+        wait: Duration::from_millis(20),
+        ..send("kept", "echo", "1")
+    };
+    let status = handle.update(&target("a"), short).await.expect("sent");
+    assert_eq!(status.stage, UpdateStage::Admitted);
+    drop(handle);
+    // The repaired code ends its first run before it is asked about any update.
+    let repaired = Fixture {
+        store: Arc::new(fixture.store.crash()),
+        guests: Arc::new(ScriptedGuests::new()),
+        clock: fixture.clock.clone(),
+    };
+    let script = vec![
+        Op::ContinueAsNew,
+        Op::WaitUpdates(2),
+        Op::WaitSignal("go".to_owned()),
+    ];
+    repaired.guests.bind(b"component", "w", script);
+    let handle = repaired.host(256 * 1024 * 1024);
+    let followed = tokio::spawn({
+        let handle = handle.clone();
+        let of_first = Target {
+            run_id: Some(first),
+            ..target("a")
+        };
+        // Also whoever named the first run is told how it ends in the second.
+        async move { handle.update(&of_first, send("new", "echo", "2")).await }
+    });
+    while handle
+        .describe(&target("a"))
+        .await
+        .is_ok_and(|run| run.updates.len() < 2)
+    {
+        tokio::task::yield_now().await;
+    }
+    handle.unblock(&target("a")).await.expect("unblocked");
+    let idle = steadfast_model::limits::IDLE_RUN_LIFE_MIN;
+    while handle.record(&target("a")).expect("a record").run_id == first {
+        tokio::task::yield_now().await;
+    }
+    repaired.clock.advance(idle);
+    let status = followed.await.expect("joined").expect("known");
+    assert_ne!(status.run_id, first);
+    assert_eq!(status.stage, answer_of("2"));
+    let id = UpdateId::new("kept").expect("a name");
+    let status = handle
+        .update_status(&target("a"), &id, WaitFor::Completed, WAIT)
+        .await
+        .expect("known");
+    assert_eq!(status.stage, answer_of("1"));
+    for run in [first, status.run_id] {
+        let left = repaired.store.updates(run.key()).expect("readable");
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
 async fn blocked(handle: &Handle) {
     let wait = async {
         while why_blocked(handle).await.is_none() {

@@ -83,9 +83,10 @@ impl Updates {
                 UpdateProgress::CompletedAt(told) => recorded.is_some_and(|(n, _)| n == *told),
                 UpdateProgress::Refused(_) | UpdateProgress::Closed(_) => times == 0,
                 UpdateProgress::Abandoned => times == 1 && recorded.is_none(),
-                UpdateProgress::Admitted | UpdateProgress::Accepted | UpdateProgress::Unknown => {
-                    false
-                }
+                UpdateProgress::Admitted
+                | UpdateProgress::Accepted
+                | UpdateProgress::Moved(_)
+                | UpdateProgress::Unknown => false,
             };
             assert!(
                 is_told,
@@ -167,6 +168,12 @@ impl World {
         match progress {
             UpdateProgress::Admitted => {}
             UpdateProgress::Accepted => drop(updates.accepted.insert(key)),
+            // The run that follows has it: what becomes of it is told of that one.
+            UpdateProgress::Moved(next) => {
+                if let Some(update) = updates.followed.remove(&key) {
+                    updates.followed.insert((next, key.1), update);
+                }
+            }
             UpdateProgress::Unknown => {
                 if let Some(update) = updates.followed.remove(&key) {
                     self.client.again(Todo::Update(update));

@@ -166,7 +166,7 @@ impl Draft<'_> {
         let memo = self.memo.take().unwrap_or_else(|| state.memo.clone());
         let wards = self.wards(&closing);
         let at = now.max(self.last_time);
-        let successor = chain::successor(state, memo, wards, cause, *closing, at);
+        let successor = chain::successor(self.execution, memo, wards, cause, *closing, at);
         self.decision.successor = Some(Box::new(successor));
         Some(run_id)
     }

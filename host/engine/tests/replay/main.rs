@@ -21,4 +21,5 @@ mod mutation;
 mod oracle;
 mod patch;
 mod scenario;
+mod suggestion;
 mod texts;
